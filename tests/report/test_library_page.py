@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
-from lockstorm.report.library_diagram import library_diagram
-from lockstorm.report.library_page import PlayedSchedule, library_page, library_picture
+from lockstorm.report.diagram import Diagram
+from lockstorm.report.diagram_page import diagram_page, diagram_picture
+from lockstorm.report.library_model import call_story, library_diagram
+from lockstorm.report.library_page import PlayedSchedule, library_subject
+from lockstorm.results.call_event import BrokenPromise, CallEvent
 from tests.helpers.support import lockstorm
 
 SECOND = 1_000_000_000
@@ -48,8 +52,16 @@ BROKEN = {"promise": "exclusion", "sentence": "two <hold> it & so", "event": 7, 
 LATER = {**BROKEN, "event": 11}
 
 
+def events_of(events: list[dict[str, Any]]) -> list[CallEvent]:
+    return convert(events, list[CallEvent])
+
+
+def diagram_of_calls(events: list[dict[str, Any]], broken: list[dict[str, Any]]) -> Diagram:
+    return library_diagram(events_of(events), convert(broken, list[BrokenPromise]))
+
+
 def test_a_schedule_becomes_lanes_rows_and_bars() -> None:
-    diagram = library_diagram(EVENTS, [BROKEN, LATER])
+    diagram = diagram_of_calls(EVENTS, [BROKEN, LATER])
     assert [(lane.name, lane.kind) for lane in diagram.lanes] == [
         ("client-1", "client"),
         ("client-2", "client"),
@@ -67,34 +79,53 @@ def test_a_schedule_becomes_lanes_rows_and_bars() -> None:
 
 
 def test_the_first_event_that_shows_a_broken_promise_is_evidence() -> None:
-    diagram = library_diagram(EVENTS, [BROKEN, LATER])
+    diagram = diagram_of_calls(EVENTS, [BROKEN, LATER])
     assert [(each.number, each.property) for each in diagram.evidence] == [(1, "exclusion")]
     assert [diagram.rows[row].text for row in diagram.evidence[0].rows] == ["granted", "granted"]
-    shown = library_diagram(EVENTS, [LATER])
+    shown = diagram_of_calls(EVENTS, [LATER])
     assert [shown.rows[row].text for row in shown.evidence[0].rows] == ["granted", "idle"]
 
 
 def test_of_several_servers_only_readings_that_are_evidence_have_a_row() -> None:
     read = {**lease(0, 2000), "node": 2}
-    diagram = library_diagram([FIRST, answer(FIRST, 0, 0), read, read], [{**BROKEN, "event": 3}])
+    diagram = diagram_of_calls([FIRST, answer(FIRST, 0, 0), read, read], [{**BROKEN, "event": 3}])
     assert [row.text for row in diagram.rows] == ["acquire renewed", "granted", "server-2: held for 2,000 ms more"]
     assert not diagram.has_lease
 
 
 def played() -> PlayedSchedule:
-    result = {"library": {"name": "a <library>", "version": "1"}, "sentence": "two <hold> it & so", "exit": 1}
-    result |= {"breaks": ["exclusion"], "broken": [BROKEN], "events": EVENTS, "replay": "lockstorm replay it"}
-    return PlayedSchedule("it", result, [("seed", "1")], ["client-1 thread-1: acquire </script>"])
+    return PlayedSchedule(
+        file="it",
+        library="a <library> 1",
+        sentence="two <hold> it & so",
+        exit=1,
+        breaks=["exclusion"],
+        broken=convert([BROKEN], list[BrokenPromise]),
+        events=events_of(EVENTS),
+        again="lockstorm replay it",
+        facts=[("seed", "1")],
+        lines=["client-1 thread-1: acquire </script>"],
+    )
+
+
+def test_the_story_has_the_rows_of_the_diagram() -> None:
+    story = call_story(events_of(EVENTS), convert([LATER], list[BrokenPromise]))
+    assert [(line.who, line.what) for line in story[:3]] == [
+        ("client-1", "acquire by lock(): lease renewed by the watchdog, no wait"),
+        ("client-1", "acquire: granted"),
+        ("server", "the lock is held for 2,000 ms more"),
+    ]
+    assert [(line.what, line.broken) for line in story if line.broken] == [("", "two <hold> it & so")]
 
 
 def test_a_page_escapes_what_it_shows() -> None:
-    page = library_page(played(), "1.0")
+    page = diagram_page([library_subject(played())], "1.0")
     assert "a &lt;library&gt;" in page and "<hold>" not in page
     assert page.count("</script>") == 2, "the records, and the page's own script"
 
 
 def test_a_picture_is_xml() -> None:
-    root = xml.etree.ElementTree.fromstring(library_picture(played()))
+    root = xml.etree.ElementTree.fromstring(diagram_picture(library_subject(played())))
     assert root.tag.endswith("svg")
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from lockstorm.report.diagram import Arrow, Bar, Diagram
-from lockstorm.report.diagram_model import diagram_of
+from lockstorm.report.history_model import diagram_of
 from lockstorm.report.lanes import lanes_of
 from lockstorm.report.window import Gap, lines_of, shown_rows
 from lockstorm.results.event import Event

@@ -10,9 +10,11 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.report import library_grid
+from lockstorm.report.diagram_page import diagram_picture
 from lockstorm.report.report import write
 from lockstorm.report.report_source import read_recorded
-from lockstorm.report.trial_page import HERE, ICONS, trial_picture
+from lockstorm.report.templates import HERE, ICONS
+from lockstorm.report.trial_page import trial_subject
 from lockstorm.report.window import ROWS_USUAL
 from tests.helpers.support import lockstorm
 
@@ -320,7 +322,7 @@ def test_every_history_has_a_picture(path: Path, tmp_path: Path) -> None:
     by_hand = tmp_path / path.name
     by_hand.write_text(path.read_text().partition("\n")[2])
     recorded = read_recorded(by_hand)
-    picture = trial_picture(recorded)
+    picture = diagram_picture(trial_subject(recorded))
     assert ElementTree.fromstring(picture).get("class") == "lockstorm diagram"
     evidence = [
         piece

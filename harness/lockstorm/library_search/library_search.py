@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert, to_builtins
+
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.explore.explore import SLICE_S, Keep
 from lockstorm.explore.explorer import DIGEST_BYTES, NONE_VIOLATED, Explorer, SearchOutcome, sum_up
@@ -21,9 +23,10 @@ from lockstorm.library_search.library_plan import (
 )
 from lockstorm.library_search.library_schedule_file import LibrarySchedule
 from lockstorm.library_search.library_sessions import session_numbers, session_words, whole_sessions
-from lockstorm.library_search.library_story import LibraryStoryLine, story_lines
 from lockstorm.locks.adapter import PREFIX, library_environment
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.report.library_model import call_story
+from lockstorm.results.call_event import BrokenPromise, CallEvent
 
 PROGRAM = "explore-library"
 OnProgress = Callable[[dict[str, Any]], object]
@@ -155,9 +158,16 @@ def _shown(explorer: Explorer, plan: LibraryPlan, found: dict[str, Any]) -> dict
     if shown and set(shown["breaks"]) & set(found["breaks"]):
         return {name: shown[name] for name in names}
     broken = [each for each in found["broken"] if each["promise"] in found["breaks"]]
-    story = [line.json for line in story_lines(found["events"], broken)]
+    story = _story(found["events"], broken)
     sentence = broken[0]["sentence"] if broken else ""
     return {"with_new_programs": False, "sentence": sentence, "broken": found["broken"], "story": story}
+
+
+def _story(events: list[dict[str, Any]], broken: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As JSON has it."""
+    typed = convert(events, list[CallEvent]), convert(broken, list[BrokenPromise])
+    lines: list[dict[str, Any]] = to_builtins(call_story(*typed))
+    return lines
 
 
 def _replayed(explorer: Explorer, schedule: LibrarySchedule) -> dict[str, Any] | None:
@@ -311,7 +321,6 @@ def replay_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> dict[
         numbers = schedule.line_numbers or range(1, len(schedule.lines) + 1)
         raise UsageError(f"{name}: line {numbers[done['line'] - 1]}: {done['reason']}")
     required = [each for each in done["broken"] if each["promise"] in done["breaks"]]
-    story: list[LibraryStoryLine] = story_lines(done["events"], required)
     library = done["offer"]
     return {
         "adapter": schedule.adapter,
@@ -319,7 +328,7 @@ def replay_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> dict[
         "steps": done["steps"],
         "breaks": done["breaks"],
         "broken": done["broken"],
-        "story": [line.json for line in story],
+        "story": _story(done["events"], required),
         "events": done["events"],
         "sentence": required[0]["sentence"] if required else "every promise was kept",
         "replay": shlex.join(["lockstorm", "replay", name]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockstorm.base.errors import UsageError
-from lockstorm.library_search.library_story import NO_END, NO_KEY
+from lockstorm.results.call_event import NO_END, NO_KEY
 
 GAP_MS = 25  # between two steps that have the same time in the schedule: their order is kept
 SETTLE_MS = 300  # after the last step

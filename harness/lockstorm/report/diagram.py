@@ -25,6 +25,8 @@ class Row:
     tone: str
     kind: str
     record: Event | None = None
+    who: str = ""  # in the story
+    story: str = ""  # its words there; empty: the story leaves it out
     evidence: list[int] = field(default_factory=list)  # numbers of the pieces of evidence that name it
 
     @property
@@ -70,6 +72,7 @@ class NumberedEvidence:
     property: str
     text: str
     rows: tuple[int, ...]
+    shown_at: int = -1  # the row that the story marks with it
 
 
 @dataclass

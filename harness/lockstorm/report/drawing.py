@@ -229,8 +229,7 @@ def gap_shapes(diagram: Diagram, place: Place) -> list[Shape]:
         zigzag = "".join(f" l6 {4 if each % 2 else -4}" for each in range(math.ceil((place.width - GUTTER) / 6)))
         shapes.append(path(f"M{GUTTER} {y - 12:g}{zigzag}", "tear"))
         shapes.append(path(f"M{GUTTER} {y + 12:g}{zigzag}", "tear"))
-        label = f"{gap.count:,} event{'s' if gap.count > 1 else ''} left out"
-        shapes.append(word(GUTTER + 10, y + 4, label, "under"))
+        shapes.append(word(GUTTER + 10, y + 4, gap.text, "under"))
     for y, span_ns in place.steps:
         shapes.append(line(CLOCK + 6, y - 5, CLOCK + 6, y + 8, "passes"))
         shapes.append(word(CLOCK, y + 5, span_text(span_ns), "span", "end"))

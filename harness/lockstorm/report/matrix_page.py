@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstorm.report.trial_page import ICONS, render
+from lockstorm.report.templates import ICONS, render
 
 WORDS = {
     "holds": "nothing was violated",

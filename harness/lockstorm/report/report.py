@@ -1,15 +1,29 @@
 """Writing a report to files."""
 
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
+from lockstorm.report.diagram_page import Subject, diagram_page, diagram_picture
 from lockstorm.report.library_grid import libraries_page, libraries_sentence
-from lockstorm.report.library_page import PlayedSchedule, library_page, library_picture
+from lockstorm.report.library_page import PlayedSchedule, library_subject
 from lockstorm.report.matrix_page import matrix_page, matrix_sentence
 from lockstorm.report.report_source import Recorded, is_libraries, read_recorded, read_source, table_word
-from lockstorm.report.trial_page import trial_page, trial_picture
+from lockstorm.report.trial_page import trial_subject
+
+
+class WrittenFile(msgspec.Struct, frozen=True):
+    path: str
+    bytes: int
+
+
+class WrittenReport(msgspec.Struct, frozen=True):
+    """What `lockstorm report --json` prints."""
+
+    files: list[WrittenFile]
+    sentence: str
 
 
 def write(
@@ -20,41 +34,42 @@ def write(
     limit: int,
     around: int | None,
     version: str,
-) -> dict[str, Any]:
-    """Writes the page, the picture or both. Returns the files with their sizes, and the sentence of the verdict."""
+) -> WrittenReport:
+    """Writes the page, the picture or both."""
     made = read_source(source)
-    files = []
     if isinstance(made, Recorded):
-        trials = [made] if against is None else [made, read_recorded(against)]
-        if page:
-            files.append(save(page, trial_page(trials, version, limit, around)))
         if picture and against:
             raise UsageError("--svg writes one diagram: leave AGAINST out")
-        if picture:
-            files.append(save(picture, trial_picture(made, limit, around)))
-        return {"files": files, "sentence": made.verdict.sentence}
+        subjects = [trial_subject(each) for each in ([made, read_recorded(against)] if against else [made])]
+        return _write_subjects(subjects, page, picture, version, limit, around)
     if against or picture or around is not None:
         raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
     if is_libraries(made):
         files = [save(page, libraries_page(made, version))] if page else []
-        return {"files": files, "sentence": libraries_sentence(made)}
+        return WrittenReport(files, libraries_sentence(made))
     files = [save(page, matrix_page(made, version))] if page else []
-    return {"files": files, "sentence": matrix_sentence(made)}
+    return WrittenReport(files, matrix_sentence(made))
 
 
 def write_library(
     played: PlayedSchedule, page: Path | None, picture: Path | None, limit: int, version: str
-) -> dict[str, Any]:
-    """The same for a schedule of a library."""
-    files = [save(page, library_page(played, version, limit))] if page else []
-    files += [save(picture, library_picture(played, limit))] if picture else []
-    return {"files": files, "sentence": played.result["sentence"]}
+) -> WrittenReport:
+    written = _write_subjects([library_subject(played)], page, picture, version, limit, around=None)
+    return WrittenReport(written.files, played.sentence)
 
 
-def save(path: Path, text: str) -> dict[str, Any]:
+def _write_subjects(
+    subjects: list[Subject], page: Path | None, picture: Path | None, version: str, limit: int, around: int | None
+) -> WrittenReport:
+    files = [save(page, diagram_page(subjects, version, limit, around))] if page else []
+    files += [save(picture, diagram_picture(subjects[0], limit, around))] if picture else []
+    return WrittenReport(files, subjects[0].sentence)
+
+
+def save(path: Path, text: str) -> WrittenFile:
     content = text.encode(errors="replace")
     try:
         write_bytes(path, content)
     except OSError as error:
         raise UsageError(f"{path} was not written: {error.strerror}") from None
-    return {"path": str(path), "bytes": len(content)}
+    return WrittenFile(str(path), len(content))

@@ -24,6 +24,10 @@ class Gap:
     def count(self) -> int:
         return self.last - self.first + 1
 
+    @property
+    def text(self) -> str:
+        return f"{self.count:,} event{'s' if self.count > 1 else ''} left out"
+
 
 def shown_rows(diagram: Diagram, limit: int = ROWS_USUAL, around: int | None = None) -> list[int]:
     """The rows to show, at most `limit` and the edges. `around`: the index of the record to show."""

@@ -4,9 +4,9 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import convert
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
@@ -22,8 +22,9 @@ from lockstorm.explore.explore import replay_schedule
 from lockstorm.explore.schedule_file import is_schedule, read_schedule_file
 from lockstorm.library_search.library_schedule_file import is_library_schedule, read_library_schedule
 from lockstorm.library_search.library_search import replay_library
-from lockstorm.report import report as write_
 from lockstorm.report.library_page import PlayedSchedule
+from lockstorm.report.report import WrittenReport, write, write_library
+from lockstorm.results.call_event import BrokenPromise, CallEvent
 
 
 @contextlib.contextmanager
@@ -38,16 +39,26 @@ def history_of(source: Path) -> Iterator[Path]:
         yield history
 
 
-def _write_library(source: Path, page: Path | None, picture: Path | None, rows: int) -> dict[str, Any]:
+def _write_library(source: Path, page: Path | None, picture: Path | None, rows: int) -> WrittenReport:
     schedule = read_library_schedule(source)
     with waiting(f"a schedule of {schedule.library} ..."):
         result = replay_library(schedule, str(source))
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
     facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
-    return write_.write_library(
-        PlayedSchedule(source.name, result, facts, schedule.lines), page, picture, rows, VERSION
+    played = PlayedSchedule(
+        file=source.name,
+        library=f"{result['library']['name']} {result['library']['version']}".strip(),
+        sentence=result["sentence"],
+        exit=result["exit"],
+        breaks=result["breaks"],
+        broken=convert(result["broken"], list[BrokenPromise]),
+        events=convert(result["events"], list[CallEvent]),
+        again=result["replay"],
+        facts=facts,
+        lines=schedule.lines,
     )
+    return write_library(played, page, picture, rows, VERSION)
 
 
 @click.command("report")
@@ -90,12 +101,10 @@ def report_command(
         with contextlib.ExitStack() as stack:
             history, other = (path and stack.enter_context(history_of(path)) for path in (source, against))
             assert history
-            written = write_.write(history, other, output, svg, rows, around, VERSION)
+            written = write(history, other, output, svg, rows, around, VERSION)
     if as_json:
         print_json(written)
     else:
-        console().print(Text(written["sentence"], "bold"))
-        console().print(
-            Text("\n".join(f"written: {each['path']} ({each['bytes']:,} bytes)" for each in written["files"]))
-        )
+        console().print(Text(written.sentence, "bold"))
+        console().print(Text("\n".join(f"written: {each.path} ({each.bytes:,} bytes)" for each in written.files)))
     return 0

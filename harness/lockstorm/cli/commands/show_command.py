@@ -8,7 +8,7 @@ from rich.text import Text
 from lockstorm.cli.options import around_option, json_option, rows_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.report import history_table as show_
-from lockstorm.report.diagram_model import diagram_of
+from lockstorm.report.history_model import diagram_of
 from lockstorm.report.report_source import read_recorded
 
 

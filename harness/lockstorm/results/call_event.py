@@ -1,0 +1,80 @@
+"""What happened in a replayed schedule of a library, as the C program of the search prints it (library_json.c). A field
+that a kind of event lacks has its default here, and is left out of the JSON."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+NO_KEY, NO_END = -2, -1  # LEASE_NO_KEY, LEASE_WITHOUT_END
+NEVER = 2**63 - 1  # LATE_FOR_EVER
+
+CallEventKind = Literal["ask", "answer", "executed", "lease", "fault", "late", "idle", "end", "left"]
+
+
+class CallEvent(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True, rename={"kind": "event"}
+):
+    """Clients, threads, locks, resources and nodes are numbered from 1; 0: there is none."""
+
+    kind: CallEventKind
+    at_ns: int
+    # the call that a client makes, and again with its answer
+    call: str = ""
+    client: int = 0
+    thread: int = 0
+    lock: int = 0
+    resource: int = 0
+    mode: str = ""
+    form: str | None = None  # of an acquire, as the three below
+    wait: str = ""
+    lease: str = ""
+    wait_ms: int = 0
+    lease_ms: int = 0
+    # the answer
+    asked: int = -1  # index of the event that it answers
+    outcome: str = ""
+    token: int = 0
+    cancelled: bool = False
+    error: str = ""
+    # a fault, or a late message
+    fault: str = ""
+    until_ns: int = -1  # or NEVER
+    # a reading of the lease at a server
+    remaining_ms: int | None = None  # or NO_KEY, NO_END
+    node: int = 0  # where there are several
+    left: str = ""  # what a server still has at the end
+
+    @property
+    def caller(self) -> tuple[int, int]:
+        return self.client, self.thread
+
+    @property
+    def left_ms(self) -> int:
+        """The reading of a lease."""
+        assert self.remaining_ms is not None
+        return self.remaining_ms
+
+
+class BrokenPromise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    promise: str
+    sentence: str
+    event: int  # index of the event that shows it
+    other: int  # ... and of one that it contradicts
+    expected_ms: int = 0
+    found_ms: int = 0
+
+
+class CallStoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`broken`: the sentence of the promise that this line shows to be broken."""
+
+    at_s: float
+    who: str
+    what: str
+    broken: str = ""
+
+
+def first_broken(broken: Sequence[BrokenPromise]) -> list[BrokenPromise]:
+    """Of each broken promise the first event that shows it, in the order of these events."""
+    first = {each.promise: each for each in reversed(broken)}
+    return sorted(first.values(), key=lambda each: each.event)
