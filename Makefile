@@ -94,7 +94,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --prepare
         soak explore-soak clean help
 all: build
 
-build: $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(LOOPBACK) $(HEADERS) ## compile the programs and libraries
+build: $(BUILD)/seam $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(LOOPBACK) $(HEADERS) ## compile the programs and libraries
 programs: $(PROGRAMS)
 headers: $(HEADERS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
@@ -169,6 +169,11 @@ $(filter-out $(BUILD)/include/lockstorm.h,$(HEADERS)): $(BUILD)/include/%: %
 $(BUILD)/include/lockstorm.h:
 	@mkdir -p $(@D)
 	echo '#include "harness/client/lockstorm.h"' >$@
+
+# What Python declares of the library is written anew when a header of it changes.
+$(BUILD)/seam: ci/seam.py $(wildcard harness/history/*.h harness/scheduler/*.h harness/client/validity.h harness/process/spawn.h $(NATIVE)/*.h faults/common/*.h faults/server/postgres.h checkers/engine/*.h)
+	@mkdir -p $(@D)
+	CC="$(CC)" python3 $< $@
 
 whole = -Wl,--whole-archive $(call archive,$(1)) -Wl,--no-whole-archive
 $(LIBRARY): $(call archive,$(NATIVE)) $(ARCHIVES) $(WITHOUT)

@@ -48,6 +48,7 @@ enum step_kind {
 
 /* What a workload draws for each client, and for each of its turns. */
 enum step_varied {
+    STEP_VARIES_NOTHING = 0,
     STEP_VARIES_WORK = 1,     /* how long it works, and how long it pauses then */
     STEP_VARIES_PATIENCE = 2, /* how long it waits for the lock, up to wait_ms, which its last turn does */
     STEP_VARIES_RENEWAL = 4,  /* whether it renews in the middle of its work */

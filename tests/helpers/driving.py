@@ -11,43 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lockstorm.native.library import FOREVER, Message, RunResult, Step, StepResult, TaskState, library
-from tests.helpers.proxying import SharedPageHead
+from lockstorm.native.library import FOREVER, Message, RunResult, TaskState, library
+from lockstorm.native.seam import SharedPage, TaskSlot
 
 VIRTUAL, REAL = 1, 2
 MS = 1_000_000
 TURN_LIMIT_MS = 10_000
-
-
-class TaskSlot(c.Structure):
-    """struct task_slot."""
-
-    _fields_ = (
-        ("state", c.c_uint32),
-        ("stopped", c.c_uint32),
-        ("standing", c.c_uint32),
-        ("moves", c.c_uint64),
-        ("appends", c.c_uint32),
-        ("deadline_ns", c.c_int64),
-        ("armed_countdown", c.c_uint32),
-        ("pid", c.c_int32),
-        ("last_turn", c.c_uint32),
-        ("wall_offset_ns", c.c_int64),
-        ("wall_drift_ppm", c.c_int64),
-        ("wall_since_ns", c.c_int64),
-        ("suspended_ns", c.c_int64),
-        ("valid_until_ns", c.c_int64),
-        ("armed_at", c.c_char * 32),
-        ("held_at", c.c_char * 32),
-        ("step", Step),
-        ("result", StepResult),
-    )
-
-
-LINE = 64  # slots begin on cache lines
-SLOT_BYTES = -(-c.sizeof(TaskSlot) // LINE) * LINE
-SLOTS_FROM = -(-c.sizeof(SharedPageHead) // LINE) * LINE
-SLOTS = 256
 
 
 class Puppet:
@@ -97,8 +66,8 @@ class Driven:
         assert self.scheduler, str(self.message)
         with self.path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
-        assert len(self._map) == SLOTS_FROM + SLOTS * SLOT_BYTES, "struct shared_page has changed"
-        self.page = SharedPageHead.from_buffer(self._map)
+        assert len(self._map) == c.sizeof(SharedPage)
+        self.page = SharedPage.from_buffer(self._map)
         self.puppets: list[Puppet] = []
         self.peers: list[Peer] = []
         self.order: list[int] = []  # the tasks, in the order of their turns
@@ -107,7 +76,8 @@ class Driven:
         return getattr(library(), f"scheduler_{name}")(self.scheduler, *words)
 
     def slot(self, number: int) -> TaskSlot:
-        return TaskSlot.from_buffer(self._map, SLOTS_FROM + number * SLOT_BYTES)
+        slot: TaskSlot = self.page.tasks[number]
+        return slot
 
     def puppet(self, *script: tuple[TaskState, float | None]) -> Puppet:
         self.puppets.append(Puppet(self, list(script)))

@@ -8,50 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from lockstorm.native.seam import JudgingPolicy, Kind
 from tests.helpers.building import make
 from tests.helpers.checker_oracle import ACQUIRE_POLICIES, RELEASE_POLICIES, History, Json, OracleRecord
 
-TEXT, TEXT_MORE, NOTE = 1, 2, 23
-KINDS = {
-    "parameter": 3,
-    "lock-open": 4,
-    "acquire-invoke": 5,
-    "acquire-return": 6,
-    "renew-invoke": 7,
-    "renew-return": 8,
-    "release-invoke": 9,
-    "release-return": 10,
-    "read-invoke": 11,
-    "read-return": 12,
-    "write-invoke": 13,
-    "write-return": 14,
-    "store-read": 15,
-    "store-write": 16,
-    "fault-inject": 17,
-    "fault-prove": 18,
-    "fault-heal": 19,
-    "checkpoint": 20,
-    "clock": 21,
-    "actor-exit": 22,
-    "note": NOTE,
-    "validity": 24,
-    "rule": 25,
-    "released": 26,
-    "phase": 27,
-    "server-renewal": 28,
-    "answers": 29,
-    "is-held": 30,
-    "residue": 32,
-}
+TEXT, TEXT_MORE, NOTE = Kind.TEXT, Kind.TEXT_MORE, Kind.NOTE
+KINDS = {kind.name.lower().replace("_", "-"): kind for kind in Kind if kind > TEXT_MORE}
 OUTCOMES = {"unknown": 0, "ok": 1, "refused": 2}
 OBJECTS = {"": 0, "register": 1, "counter": 2, "set": 3}
 LAYOUT = struct.Struct("<IBBBBIIqqIIqqq")
-
-
-class PolicyStruct(ctypes.Structure):
-    """struct policy."""
-
-    _fields_ = (("release", ctypes.c_int), ("acquire", ctypes.c_int))
 
 
 @dataclass(frozen=True)
@@ -62,8 +27,8 @@ class Asked:
     acquire: str = "not-happened"
     required: tuple[str, ...] = ()
 
-    def words(self) -> tuple[PolicyStruct, bytes]:
-        policy = PolicyStruct(RELEASE_POLICIES.index(self.release), ACQUIRE_POLICIES.index(self.acquire))
+    def words(self) -> tuple[JudgingPolicy, bytes]:
+        policy = JudgingPolicy(RELEASE_POLICIES.index(self.release), ACQUIRE_POLICIES.index(self.acquire))
         return policy, ",".join(self.required).encode()
 
 
@@ -76,7 +41,7 @@ def judge_library() -> Any:
     path = os.environ.get("LOCKSTORM_JUDGE") or make("judge") / "tests" / "libjudge.so"
     judge = ctypes.CDLL(str(path))
     judge.judge_records.restype = ctypes.c_void_p
-    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, PolicyStruct, ctypes.c_char_p)
+    judge.judge_records.argtypes = (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, JudgingPolicy, ctypes.c_char_p)
     libc = ctypes.CDLL(None)
     libc.free.argtypes = (ctypes.c_void_p,)
     return judge.judge_records, libc.free

@@ -1,7 +1,6 @@
 """A proxy that belongs to a test, with a redis-server behind it."""
 
 import contextlib
-import ctypes
 import mmap
 import socket
 import time
@@ -18,6 +17,7 @@ from lockstorm.base import paths
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.native.judgement import read_history
 from lockstorm.native.library import FOREVER, Message, Settings, library
+from lockstorm.native.seam import SharedPage
 from lockstorm.process.process import Sandbox
 from lockstorm.results.event import Event
 from lockstorm.servers.redis_server import RedisServer
@@ -28,22 +28,6 @@ DUMMY = "dummy * both drop ARG no-such-argument"
 LAST = "=the-last-one="
 ACTOR = "proxy"
 CLOSED = b""
-
-
-class SharedPageHead(ctypes.Structure):
-    """The beginning of struct shared_page."""
-
-    _fields_ = (
-        ("version", ctypes.c_uint32),
-        ("time", ctypes.c_uint32),
-        ("seed", ctypes.c_uint64),
-        ("wall_epoch_ns", ctypes.c_int64),
-        ("mono_ns", ctypes.c_int64),
-        ("unreliable", ctypes.c_uint32),
-        ("proxy_deadline_ns", ctypes.c_int64),
-        ("traffic", ctypes.c_uint64),
-        ("unawaited", ctypes.c_uint64),
-    )
 
 
 def wait_until(condition: Callable[[], object], within_s: float = START_LIMIT_S) -> None:
@@ -123,7 +107,7 @@ class Proxy:
         assert lib.shared_page_create(bytes(page), time_kind, seed, message), str(message)
         with page.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
-        self.page = SharedPageHead.from_buffer(self._map)
+        self.page = SharedPage.from_buffer(self._map)
         self.control_path = self.directory / "control.sock"
         command = [paths.program("proxy"), "--history", str(self.history), "--page", str(page), "--actor", "0"]
         self.process = sandbox.start("proxy", [*command, "--control", str(self.control_path)])

@@ -2,13 +2,12 @@
 
 import ctypes as c
 from collections.abc import Callable, Mapping, Sequence
-from enum import IntEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TypeAlias
 
 from lockstorm.base.errors import Inconclusive, Unanswered, UsageError
-from lockstorm.native.library import FaultOption, FaultTarget, Kind, Message, Outcome, library
+from lockstorm.native.library import FaultOption, FaultTarget, Kind, Message, Moment, Outcome, library
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
@@ -32,14 +31,6 @@ FAULTS_ELSEWHERE: dict[type, tuple[str, tuple[str, ...]]] = {
 
 # The faults on a client that stop or end its whole process in another way than those can that share it.
 STRIKES_PROCESS = ("kill-client", "suspend-host")
-
-
-class Moment(IntEnum):
-    """When a fault can be proved (enum fault_moment)."""
-
-    AT_ONCE = 0
-    BEFORE_HEAL = 1
-    AFTER_HEAL = 2
 
 
 class Fault:
@@ -103,7 +94,7 @@ class Fault:
 
     def _place(self, target: OneTarget) -> FaultTarget:
         masters, proxy = self.means.masters, self.trial.links.proxy
-        place = FaultTarget(fault=c.addressof(self._fault), server=-1, task=-1, means=c.pointer(self.means.raw))
+        place = FaultTarget(fault=c.pointer(self._fault), server=-1, task=-1, means=c.pointer(self.means.raw))
         if proxy:
             place.proxy = bytes(proxy.control)
         if isinstance(target, str):

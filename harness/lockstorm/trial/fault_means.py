@@ -2,20 +2,10 @@
 
 import ctypes as c
 from collections.abc import Callable
+from typing import Any
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.native.library import (
-    ClientRestart,
-    FaultMeans,
-    HostSuspended,
-    OneServer,
-    OneServerLost,
-    ProcessEnded,
-    ServerQuery,
-    ServerTime,
-    TwoServers,
-    library,
-)
+from lockstorm.native.library import FaultMeans, library
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.trial.nodes import AnyNodes
@@ -70,21 +60,23 @@ class TrialMeans:
     def __init__(self, trial: TrialContext, nodes: AnyNodes, clients: TrialClients) -> None:
         self.trial, self.nodes, self.clients = trial, nodes, clients
         self.reason = ""
-        self.raw = FaultMeans(
-            scheduler=trial.scheduler.handle,
-            virtual_time=trial.settings.time == "virtual",
-            server_restart=OneServer(self._on_servers(nodes.restart)),
-            replica_lost=OneServerLost(self._on_servers(self._lose_replica)),
-            clients_lead=TwoServers(self._on_servers(self._lead_clients)),
-            server_follow=TwoServers(self._on_servers(self._follow)),
-            client_restart=ClientRestart(self._catching(self._restart_client)),
-            server_query=ServerQuery(self._query),
-            server_time_us=ServerTime(self._time_us),
-            process_ended=ProcessEnded(lambda _, pid: clients.process_ended(pid)),
-            host_suspended=HostSuspended(lambda _, task, suspended: clients.suspend(task, suspended)),
-        )
-        for field, function in SCHEDULER_FUNCTIONS.items():
-            setattr(self.raw, field, c.cast(getattr(library(), function), c.c_void_p))
+        driver: dict[str, Callable[..., object]] = {
+            "server_restart": self._on_servers(nodes.restart),
+            "replica_lost": self._on_servers(self._lose_replica),
+            "clients_lead": self._on_servers(self._lead_clients),
+            "server_follow": self._on_servers(self._follow),
+            "client_restart": self._catching(self._restart_client),
+            "server_query": self._query,
+            "server_time_us": self._time_us,
+            "process_ended": lambda _, pid: clients.process_ended(pid),
+            "host_suspended": lambda _, task, suspended: clients.suspend(task, suspended),
+        }
+        self.raw = FaultMeans(scheduler=trial.scheduler.handle, virtual_time=trial.settings.time == "virtual")
+        functions: dict[str, Any] = {field: kind for field, kind, *_ in FaultMeans._fields_[2:]}
+        for field, kind in functions.items():  # no field stays NULL
+            function = driver.get(field)
+            called = kind(function) if function else c.cast(getattr(library(), SCHEDULER_FUNCTIONS[field]), kind)
+            setattr(self.raw, field, called)
 
     @property
     def masters(self) -> list[RedisServer]:
