@@ -324,9 +324,9 @@ help-text: ## write what ./lockstorm --help shows before anything is installed
 	@$(READY)
 	@./lockstorm --help >harness/lockstorm/cli/help.txt
 
-schemas: ## write docs/results.schema.json, the schema of the commands' JSON, from the types of harness/lockstorm/results
+schemas: ## write docs/*.schema.json from the types of the package
 	@$(READY)
-	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.results.schemas
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.cli.schemas
 
 zoo: ## run the zoo's scenarios and searches, record the results, and write them into README.md and docs/zoo.md
 	@$(READY)

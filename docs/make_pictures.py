@@ -2,11 +2,11 @@
 `.venv/bin/python docs/make_pictures.py`, after ./lockstorm test."""
 
 import io
-import json
 import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
@@ -51,7 +51,7 @@ def main() -> None:
 def picture_of_the_matrix() -> None:
     with tempfile.TemporaryDirectory() as directory:
         matrix, page = Path(directory) / "matrix.json", Path(directory) / "matrix.html"
-        matrix.write_text(json.dumps(expected_matrix()))
+        matrix.write_bytes(msgspec.json.encode(expected_matrix()))
         write(matrix, None, page, None, ROWS_USUAL, None, "")
         with browser() as running, visit(running, page, viewport=SCREEN) as seen:
             seen.page.get_by_label("gc-pause, redlock, open: violated").click()

@@ -64,9 +64,9 @@ def test_a_library_has_the_same_verdict_in_real_time(adapter: str) -> None:
 def test_every_cell_of_a_library_is_as_expected(adapter: str) -> None:
     time = "real" if adapter_entry(PREFIX + adapter).real_time_only else "virtual"
     result = play_matrix(library_cells(PREFIX + adapter), time, 1, 1, lambda _: None)
-    assert [(cell["scenario"], cell["store"], cell["difference"]) for cell in result["cells"] if not cell["ok"]] == []
-    unplayed = [cell for cell in result["unplayed"] if time in scenarios()[cell["scenario"]].times]
-    assert result["cells"] and not unplayed
+    assert [(cell.scenario, cell.store, cell.difference) for cell in result.cells if not cell.ok] == []
+    unplayed = [cell for cell in result.unplayed if time in scenarios()[cell.scenario].times]
+    assert result.cells and not unplayed
 
 
 @pytest.mark.slow("plays cells of a library by the command", seconds=5)

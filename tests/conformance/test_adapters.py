@@ -282,7 +282,7 @@ SCHEMA = json.loads((paths.ROOT / "docs" / "adapter.schema.json").read_text())
 def test_every_line_is_as_the_schema_has_it(
     plant: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    validate = fastjsonschema.compile(SCHEMA)
+    validate = fastjsonschema.compile(SCHEMA, use_default=False)
     monkeypatch.setenv("LOCKSTORM_RECORD", str(tmp_path / "record"))
     for tcp in (False, True):
         with adapter_trial(plant(f'HELLO.update(tcp={tcp}, operations=["renew", "is_held"])' + RECORDING)) as running:
@@ -318,14 +318,14 @@ def test_every_line_is_as_the_schema_has_it(
 )
 def test_the_schema_refuses_a_wrong_line(line: dict[str, Any]) -> None:
     with pytest.raises(fastjsonschema.JsonSchemaException):
-        fastjsonschema.compile(SCHEMA)(line)
+        fastjsonschema.compile(SCHEMA, use_default=False)(line)
 
 
 def test_the_schema_has_the_keys_of_a_hello() -> None:
     definitions = SCHEMA["definitions"]
-    assert set(definitions["hello"]["properties"]) == set(adapter_lines.HELLO_KEYS)
-    assert set(definitions["hello_2"]["properties"]) == set(adapter_lines.HELLO_KEYS_2)
-    assert set(definitions["form"]["properties"]) == set(adapter_lines.FORM_KEYS)
+    assert set(definitions["AdapterHello"]["properties"]) == set(adapter_lines.HELLO_KEYS)
+    assert set(definitions["AdapterFacts"]["properties"]) == set(adapter_lines.HELLO_KEYS_2)
+    assert set(definitions["AcquireForm"]["properties"]) == set(adapter_lines.FORM_KEYS)
 
 
 POLICY = """

@@ -162,7 +162,7 @@ def test_an_interrupted_gate_reports_what_is_known() -> None:
         assert verdict["interrupted"] and verdict["cells"][0]["outcome"] == "failed"
         assert verdict["cells"][1]["in_short"] == "20 of 20 trials were not played: the run was interrupted"
         (run,) = list_runs(directory / "runs")
-        assert run["state"] == "interrupted" and run["exit"] == 1
+        assert run.state == "interrupted" and run.exit == 1
         assert processes_below(directory) == []
         assert not list(directory.glob("lockstorm-*"))
 
@@ -180,29 +180,29 @@ def test_a_result_that_was_kept_counts_though_the_interrupt_came_before_its_repo
     (tmp_path / "lockstorm.toml").write_text(UNSAFE)
     policy = read_policy(tmp_path / "lockstorm.toml")
     verdict, directory = run_gate(policy, plan_gate(policy), "0", print)
-    assert verdict["interrupted"] and verdict["cells"][0]["outcome"] == "failed"
-    again, differences = judge_again(directory)
-    assert again["cells"] == verdict["cells"] and not differences
+    assert verdict.interrupted and verdict.cells[0].outcome == "failed"
+    again = judge_again(directory)
+    assert again.cells == verdict.cells and not again.differences
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_whose_process_ended_is_marked(number: int) -> None:
     with short_directory() as directory:
         started = start_long_gate(directory)
-        assert list_runs(directory / "runs")[0]["state"] == "running"
+        assert list_runs(directory / "runs")[0].state == "running"
         assert remove_old_runs(directory / "runs", 0) == [], "a run that is going on is never removed"
         started.send_signal(number)
         started.communicate(timeout=600)
         (run,) = list_runs(directory / "runs")
-        assert (run["state"], run["exit"]) == ("interrupted", None)
+        assert (run.state, run.exit) == ("interrupted", None)
         limit = HangLimit(30)
         while processes_below(directory):
             assert not limit.is_over()
             time.sleep(0.05)
-        checked = lockstorm("check", run["directory"])
+        checked = lockstorm("check", run.directory)
         assert checked.returncode == 1, "a violation that was seen counts"
         assert "the run was interrupted" in checked.stdout
-        assert remove_old_runs(directory / "runs", 0) == [run["id"]]
+        assert remove_old_runs(directory / "runs", 0) == [run.id]
 
 
 @pytest.mark.waits
@@ -271,11 +271,21 @@ def test_an_output_that_cannot_be_written_is_reported_before_any_trial(tmp_path:
 # --- the list of runs ---
 
 
-def keep_run(runs: Path, name: str, **fields: Any) -> None:
+def keep_run(runs: Path, name: str) -> None:
     (runs / name).mkdir(parents=True)
     write_json(
         runs / name / "run.json",
-        {"id": name, "state": "complete", "started": name, "ended": None, "trials": [], **fields},
+        {
+            "format": 1,
+            "id": name,
+            "state": "complete",
+            "started": name,
+            "ended": None,
+            "policy": {"file": "lockstorm.toml", "sha256": "0" * 64},
+            "seed": 1,
+            "versions": {},
+            "trials": [],
+        },
     )
 
 
@@ -298,7 +308,7 @@ def test_a_policy_keeps_as_many_runs_as_it_says(tmp_path: Path) -> None:
     for day in (1, 2):
         keep_run(tmp_path / "runs", f"2026-01-0{day}T10-00-00Z-abcd")
     verdict = gate(tmp_path, UNSAFE + "[runs]\nkeep = 2\n", status=1)
-    assert [run["id"] for run in list_runs(tmp_path / "runs")] == [verdict["run"], "2026-01-02T10-00-00Z-abcd"]
+    assert [run.id for run in list_runs(tmp_path / "runs")] == [verdict["run"], "2026-01-02T10-00-00Z-abcd"]
 
 
 # --- init ---

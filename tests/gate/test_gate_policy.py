@@ -14,7 +14,8 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_positions import find_key_lines
 from lockstorm.gate.gate_plan import plan_gate
-from lockstorm.gate.gate_policy import KEYS, USUAL_REQUIRE, Policy, read_policy
+from lockstorm.gate.gate_policy import USUAL_REQUIRE, Policy, read_policy
+from lockstorm.gate.policy_file import KEYS
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.scenario.scenario import scenarios
 from tests.helpers.planted_plugins import built_from, changed
@@ -121,7 +122,7 @@ def test_the_defaults(tmp_path: Path) -> None:
     assert read.locks[0].require == ("mutual_exclusion", "integrity", "liveness")
     assert read.play == tuple(scenarios())
     plan = plan_gate(read)
-    assert {each["scenario"] for each in plan.inapplicable} == {
+    assert {each.scenario for each in plan.inapplicable} == {
         name for name, scenario in scenarios().items() if scenario.inapplicable_reason(lock_named("set-nx-px"), "open")
     }
     assert len(plan.jobs) == 2 * len(plan.cases), "with and without its fault"
@@ -276,14 +277,20 @@ def test_the_documentation_has_every_key(tmp_path: Path) -> None:
 # --- the schema ---
 
 
+def resolved(found: dict[str, Any]) -> dict[str, Any]:
+    """The definition of a table, or of the tables of an array."""
+    reference = found.get("$ref") or found["items"]["$ref"]
+    table: dict[str, Any] = SCHEMA["definitions"][reference.rpartition("/")[2]]
+    return table
+
+
 def test_the_schema_knows_the_same_keys() -> None:
     assert set(SCHEMA["properties"]) == set(KEYS[""])
     for name, keys in KEYS.items():
         if name:
             outer, _, inner = name.partition(".")
-            found = SCHEMA["properties"][outer]
-            found = found["properties"][inner] if inner else found
-            table = SCHEMA["$defs"][name] if found.get("type") == "array" else found
+            table = resolved(SCHEMA["properties"][outer])
+            table = resolved(table["properties"][inner]) if inner else table
             assert set(table["properties"]) == set(keys), name
             assert table["additionalProperties"] is False, name
 

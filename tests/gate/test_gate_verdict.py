@@ -8,17 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import fastjsonschema
+import msgspec
 import pytest
 from msgspec import structs
 
 from lockstorm.base import paths
 from lockstorm.gate.gate_advice import advise_instead, find_alternatives, survives
+from lockstorm.gate.gate_judge import judge_gate
 from lockstorm.gate.gate_plan import GateJob, GatePlan, plan_gate
 from lockstorm.gate.gate_policy import Acceptance, Policy, read_policy
-from lockstorm.gate.gate_verdict import judge_gate
 from lockstorm.gate.junit import as_junit
 from lockstorm.gate.markdown import as_markdown
 from lockstorm.gate.sarif import as_sarif, project_root
+from lockstorm.results.gate_verdict import (
+    GateCell,
+    GateVerdict,
+    LockAdvice,
+    PolicyDigest,
+    Prevention,
+    UnjudgedProperty,
+)
+from lockstorm.results.kept_run import RunDocument
 from lockstorm.results.properties import PROPERTIES
 from lockstorm.results.verdict import DeploymentResult, SettingsEffect, TrialResult
 from lockstorm.scenario.play import inconclusive, trial_result
@@ -67,20 +77,24 @@ class Judging:
             if (job.request.scenario, job.request.control) == (scenario, control):
                 self.played[job.name] = made(job, statuses)
 
-    def verdict(self) -> dict[str, Any]:
-        judged = judge_gate(self.policy, self.plan, self.played, TODAY, why_missing="no time was left")
-        head = {
-            "run": "2026-08-01T10-00-00Z-abcd",
-            "interrupted": False,
-            "policy": {"file": "lockstorm.toml", "sha256": "0" * 64},
-        }
-        whole = {**head, **judged, "versions": {"lockstorm": "0.1.0", "redis-server": "7.0.15"}}
-        fastjsonschema.validate(SCHEMA, whole)
-        return whole
+    def verdict(self) -> GateVerdict:
+        versions = {"lockstorm": "0.1.0", "redis-server": "7.0.15"}
+        run = RunDocument(
+            id="2026-08-01T10-00-00Z-abcd",
+            state="complete",
+            started="2026-08-01T10:00:00Z",
+            policy=PolicyDigest("lockstorm.toml", "0" * 64),
+            seed=1,
+            versions=versions,
+            trials=[],
+        )
+        verdict = judge_gate(self.policy, self.plan, self.played, TODAY, run, "no time was left")
+        fastjsonschema.validate(SCHEMA, msgspec.to_builtins(verdict))
+        return verdict
 
-    def cell(self) -> dict[str, Any]:
-        (cell,) = self.verdict()["cells"]
-        return dict(cell)
+    def cell(self) -> GateCell:
+        (cell,) = self.verdict().cells
+        return cell
 
 
 def accept(until: str, properties: str = '["mutual_exclusion", "integrity"]') -> str:
@@ -92,51 +106,51 @@ def accept(until: str, properties: str = '["mutual_exclusion", "integrity"]') ->
 
 def test_all_holds(tmp_path: Path) -> None:
     verdict = Judging(tmp_path).verdict()
-    assert (verdict["exit"], verdict["sentence"]) == (0, "Safe, as far as this policy asks: of 1 cases 1 passed")
-    (cell,) = verdict["cells"]
-    assert (cell["outcome"], cell["statuses"]) == ("passed", {"mutual_exclusion": "holds", "integrity": "holds"})
-    assert cell["replay"] == "lockstorm run gc-pause --lock set-nx-px --seed 1 --time virtual --store open"
-    assert cell["control_replay"].endswith("--control")
-    assert cell["in_short"] == "every required property held"
+    assert (verdict.exit, verdict.sentence) == (0, "Safe, as far as this policy asks: of 1 cases 1 passed")
+    (cell,) = verdict.cells
+    assert (cell.outcome, cell.statuses) == ("passed", {"mutual_exclusion": "holds", "integrity": "holds"})
+    assert cell.replay == "lockstorm run gc-pause --lock set-nx-px --seed 1 --time virtual --store open"
+    assert cell.control_replay.endswith("--control")
+    assert cell.in_short == "every required property held"
 
 
 def test_without_controls_one_trial_is_enough(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY + "controls = false\n")
     cell = judging.cell()
-    assert (cell["outcome"], cell["in_short"], cell["control_replay"]) == ("passed", "every required property held", "")
+    assert (cell.outcome, cell.in_short, cell.control_replay) == ("passed", "every required property held", "")
 
 
 def test_storms_that_hold_bound_the_chance(tmp_path: Path) -> None:
     text = POLICY + '[[storm]]\nname = "s"\ntrials = 3\nduration = "1s"\n'
-    cells = {cell["scenario"]: cell for cell in Judging(tmp_path, text).verdict()["cells"]}
-    assert cells["storm-s"]["in_short"] == "0 violations in 3 storms: under 63 % at 95 %"  # 1 - 0.05^(1/3)
-    assert cells["gc-pause"]["in_short"] == "every required property held"
+    cells = {cell.scenario: cell for cell in Judging(tmp_path, text).verdict().cells}
+    assert cells["storm-s"].in_short == "0 violations in 3 storms: under 63 % at 95 %"  # 1 - 0.05^(1/3)
+    assert cells["gc-pause"].in_short == "every required property held"
 
 
 def test_a_violation_says_what_happened_why_it_matters_and_what_to_do(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
     judging.set("gc-pause", DAMAGED)
     verdict = judging.verdict()
-    (cell,) = verdict["cells"]
-    assert verdict["exit"] == 1
-    assert (cell["outcome"], cell["violated"]) == ("failed", ["integrity", "mutual_exclusion"])
-    assert (cell["result"], cell["control"]) == ("violated", "holds")
-    assert cell["in_short"] == "data was damaged, two workers held the lock at once"
-    assert "A holder is paused past its lease" in cell["happened"] and "Integrity <was> seen." in cell["happened"]
-    assert "Nobody got an error" in cell["matters"]
-    advice = verdict["locks"][0]["advice"]
-    assert (advice["lock"], advice["store"], advice["broken"]) == ("set-nx-px-fenced", "fence-reads-and-writes", [])
-    assert "a number that only grows, a fencing token" in advice["text"]
+    (cell,) = verdict.cells
+    assert verdict.exit == 1
+    assert (cell.outcome, cell.violated) == ("failed", ["integrity", "mutual_exclusion"])
+    assert (cell.result, cell.control) == ("violated", "holds")
+    assert cell.in_short == "data was damaged, two workers held the lock at once"
+    assert "A holder is paused past its lease" in cell.happened and "Integrity <was> seen." in cell.happened
+    assert "Nobody got an error" in cell.matters
+    advice = verdict.locks[0].advice
+    assert advice and (advice.lock, advice.store, advice.broken) == ("set-nx-px-fenced", "fence-reads-and-writes", [])
+    assert "a number that only grows, a fencing token" in advice.text
 
 
 def test_a_control_that_is_violated_needs_no_fault(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
     judging.set("gc-pause", {"integrity": "violated"}, control=True)
     cell = judging.cell()
-    assert (cell["outcome"], cell["result"], cell["control"]) == ("failed", "holds", "violated")
-    assert cell["in_short"] == "data was damaged, even without a fault"
-    assert cell["happened"].startswith("Without any fault (the pause ends well within the lease):")
-    assert cell["shown"].endswith(".control")
+    assert (cell.outcome, cell.result, cell.control) == ("failed", "holds", "violated")
+    assert cell.in_short == "data was damaged, even without a fault"
+    assert cell.happened.startswith("Without any fault (the pause ends well within the lease):")
+    assert cell.shown and cell.shown.endswith(".control")
 
 
 def test_what_the_settings_changed_is_told_of_the_first_trial_in_which_they_did(tmp_path: Path) -> None:
@@ -150,8 +164,8 @@ def test_what_the_settings_changed_is_told_of_the_first_trial_in_which_they_did(
         deployment = DeploymentResult([f"maxclients {len(found)}"], [], effects=found)
         judging.played[name] = structs.replace(result, deployment=deployment)
     cell = judging.cell()
-    assert cell["deployment"]["settings"] == ["maxclients 1"]
-    assert cell["in_short"] == (
+    assert cell.deployment and cell.deployment.settings == ["maxclients 1"]
+    assert cell.in_short == (
         "every required property held; with appendonly no: integrity is violated, with the defaults it holds"
     )
 
@@ -159,33 +173,33 @@ def test_what_the_settings_changed_is_told_of_the_first_trial_in_which_they_did(
 def test_what_is_not_required_does_not_fail(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY.replace('"mutual_exclusion", ', ""))
     judging.set("gc-pause", {"mutual_exclusion": "violated"})
-    assert judging.verdict()["exit"] == 0
+    assert judging.verdict().exit == 0
 
 
 @pytest.mark.parametrize(("integrity", "exit_status"), [("inconclusive", 3), ("violated", 1)])
 def test_what_was_seen_counts_more_than_what_is_not_known(tmp_path: Path, integrity: str, exit_status: int) -> None:
     judging = Judging(tmp_path)
     judging.set("gc-pause", {"mutual_exclusion": "inconclusive", "integrity": integrity})
-    assert judging.verdict()["exit"] == exit_status
+    assert judging.verdict().exit == exit_status
 
 
 def test_a_trial_that_was_not_played_is_no_pass(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
     del judging.played["set-nx-px.open.gc-pause.1.control"]
-    assert judging.verdict()["exit"] == 3
-    assert judging.cell()["in_short"] == "1 of 2 trials were not played: no time was left"
+    assert judging.verdict().exit == 3
+    assert judging.cell().in_short == "1 of 2 trials were not played: no time was left"
     judging.played.clear()
     verdict = judging.verdict()
-    assert (verdict["exit"], verdict["cells"][0]["trials"], verdict["unjudged"]) == (3, [], [])
+    assert (verdict.exit, verdict.cells[0].trials, verdict.unjudged) == (3, [], [])
 
 
 def test_a_trial_that_failed_is_inconclusive(tmp_path: Path) -> None:
     judging = Judging(tmp_path)
     judging.played["set-nx-px.open.gc-pause.1"] = unplayable("redis-server did not start")
     verdict = judging.verdict()
-    assert verdict["exit"] == 3
-    assert verdict["sentence"] == "Not known: of 1 cases 1 could not be judged"
-    assert verdict["cells"][0]["in_short"] == "Inconclusive: redis-server did not start"
+    assert verdict.exit == 3
+    assert verdict.sentence == "Not known: of 1 cases 1 could not be judged"
+    assert verdict.cells[0].in_short == "Inconclusive: redis-server did not start"
     assert as_sarif(verdict, paths.ROOT)["runs"][0]["results"][0]["level"] == "warning"
 
 
@@ -193,24 +207,24 @@ def test_what_no_trial_asks_for_is_not_known(tmp_path: Path) -> None:
     """A pause has no quiet phase, so its trials cannot judge liveness."""
     judging = Judging(tmp_path, POLICY.replace('"integrity"', '"integrity", "liveness"'))
     verdict = judging.verdict()
-    assert verdict["exit"] == 3
-    assert verdict["unjudged"] == [{"lock": "set-nx-px", "store": "open", "property": "liveness"}]
-    assert verdict["cells"][0]["outcome"] == "passed"
+    assert verdict.exit == 3
+    assert verdict.unjudged == [UnjudgedProperty("set-nx-px", "open", "liveness")]
+    assert verdict.cells[0].outcome == "passed"
 
 
 def test_a_property_that_only_some_ask_for(tmp_path: Path) -> None:
     """Ownership is not required by default: a trial that could not judge it counts as inconclusive only if it could
     judge nothing at all."""
     judging = Judging(tmp_path, POLICY.replace('"mutual_exclusion", "integrity"', '"ownership"'))
-    assert judging.verdict()["exit"] == 3, "no trial judged it"
-    assert judging.cell()["outcome"] == "not-judged"
-    assert judging.cell()["in_short"] == "none of the required properties can be judged here"
+    assert judging.verdict().exit == 3, "no trial judged it"
+    assert judging.cell().outcome == "not-judged"
+    assert judging.cell().in_short == "none of the required properties can be judged here"
     judging.set("gc-pause", {"ownership": "holds"})
-    assert judging.verdict()["exit"] == 0
+    assert judging.verdict().exit == 0
     judging.set("gc-pause", {"mutual_exclusion": "inconclusive"})
-    assert judging.cell()["statuses"] == {"ownership": "inconclusive"}
+    assert judging.cell().statuses == {"ownership": "inconclusive"}
     judging.set("gc-pause", {"ownership": "violated"})
-    assert judging.verdict()["exit"] == 1
+    assert judging.verdict().exit == 1
 
 
 # --- acceptances ---
@@ -230,16 +244,16 @@ def test_an_acceptance_is_valid_up_to_its_last_day(
     judging = Judging(tmp_path, accept(until))
     judging.set("gc-pause", DAMAGED)
     verdict = judging.verdict()
-    assert (verdict["exit"], verdict["cells"][0]["outcome"]) == (exit_status, outcome)
-    assert [each["state"] for each in verdict["acceptances"]] == [state]
+    assert (verdict.exit, verdict.cells[0].outcome) == (exit_status, outcome)
+    assert [each.state for each in verdict.acceptances] == [state]
 
 
 def test_an_acceptance_covers_only_what_it_names(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01", '"mutual_exclusion"'))
     judging.set("gc-pause", {"mutual_exclusion": "violated"})
-    assert judging.verdict()["exit"] == 0
+    assert judging.verdict().exit == 0
     judging.set("gc-pause", DAMAGED)
-    assert judging.verdict()["exit"] == 1
+    assert judging.verdict().exit == 1
 
 
 def test_an_acceptance_covers_its_lock_its_scenario_and_its_store() -> None:
@@ -257,34 +271,34 @@ def test_an_acceptance_covers_its_lock_its_scenario_and_its_store() -> None:
 def test_an_acceptance_of_what_no_longer_happens_is_reported(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2026-01-01"))
     verdict = judging.verdict()
-    assert (verdict["exit"], verdict["acceptances"][0]["state"]) == (0, "gone")
+    assert (verdict.exit, verdict.acceptances[0].state) == (0, "gone")
     assert "accepts what no longer happens: remove it" in as_markdown(verdict)
     judging.set("gc-pause", {"integrity": "inconclusive"})
-    assert judging.verdict()["acceptances"][0]["state"] == "unknown", "without a judgement it is not known to be gone"
+    assert judging.verdict().acceptances[0].state == "unknown", "without a judgement it is not known to be gone"
 
 
 def test_an_acceptance_does_not_hide_what_is_not_known(tmp_path: Path) -> None:
     judging = Judging(tmp_path, accept("2027-01-01"))
     judging.set("gc-pause", {"mutual_exclusion": "violated", "integrity": "inconclusive"})
-    assert judging.verdict()["exit"] == 3
+    assert judging.verdict().exit == 3
 
 
 # --- advice ---
 
 
-def advice_for(directory: Path, text: str) -> dict[str, Any] | None:
+def advice_for(directory: Path, text: str) -> LockAdvice | None:
     judging = Judging(directory, text)
     return advise_instead(judging.policy, judging.policy.locks[0], [])
 
 
 def test_advice_for_data_is_a_fence_that_survives_every_story_that_is_played(tmp_path: Path) -> None:
     advice = advice_for(tmp_path, POLICY.replace('"gc-pause"', '["gc-pause", "gc-pause-read", "packet-delay"]'))
-    assert advice and (advice["lock"], advice["store"]) == ("set-nx-px-fenced", "fence-reads-and-writes")
+    assert advice and (advice.lock, advice.store) == ("set-nx-px-fenced", "fence-reads-and-writes")
 
 
 def test_advice_keeps_the_lock_when_only_its_resource_has_to_change(tmp_path: Path) -> None:
     advice = advice_for(tmp_path, POLICY.replace('"set-nx-px"', '"fenced"'))
-    assert advice and advice["lock"] == "fenced" and advice["store"] != "open"
+    assert advice and advice.lock == "fenced" and advice.store != "open"
 
 
 def test_advice_is_never_a_lock_that_is_safe_because_it_never_lets_go(tmp_path: Path) -> None:
@@ -292,14 +306,14 @@ def test_advice_is_never_a_lock_that_is_safe_because_it_never_lets_go(tmp_path: 
     to use it."""
     assert survives("gc-pause", "setnx", "open", ("mutual_exclusion", "integrity"))
     advice = advice_for(tmp_path, POLICY)
-    assert advice and advice["lock"] == "set-nx-px-fenced"
+    assert advice and advice.lock == "set-nx-px-fenced"
 
 
 def test_advice_says_what_it_does_not_help_against(tmp_path: Path) -> None:
     """After a failover loses the counter of tokens, it starts again: no fence survives that."""
     advice = advice_for(tmp_path, POLICY.replace('"gc-pause"', '["gc-pause", "failover-unreplicated"]'))
-    assert advice and advice["broken"] == ["failover-unreplicated"]
-    assert "It is still broken by: failover-unreplicated." in advice["text"]
+    assert advice and advice.broken == ["failover-unreplicated"]
+    assert "It is still broken by: failover-unreplicated." in advice.text
 
 
 def test_what_no_lock_helps_against_says_what_would_prevent_it(tmp_path: Path) -> None:
@@ -308,8 +322,8 @@ def test_what_no_lock_helps_against_says_what_would_prevent_it(tmp_path: Path) -
     judging.set("gc-pause", DAMAGED)
     judging.set("failover-unreplicated", DAMAGED)
     verdict = judging.verdict()
-    assert verdict["locks"][0]["prevention"] == [
-        {"scenario": "failover-unreplicated", "text": "the grant is replicated before the master fails"}
+    assert verdict.locks[0].prevention == [
+        Prevention("failover-unreplicated", "the grant is replicated before the master fails")
     ]
     for written in (as_markdown(verdict).replace("\\", ""), as_junit(verdict)):
         assert "failover-unreplicated (the grant is replicated before the master fails)" in written
@@ -330,16 +344,16 @@ def test_what_only_a_storm_broke_gets_advice_too(tmp_path: Path) -> None:
     judging = Judging(tmp_path, STORM.format(lock="set-nx-px", store="open"))
     judging.set("storm-all", {"integrity": "violated"})
     verdict = judging.verdict()
-    advice = verdict["locks"][0]["advice"]
-    assert (advice["lock"], advice["store"]) == ("set-nx-px-fenced", "fence-reads-and-writes")
-    assert verdict["cells"][0]["happened"].startswith("Random faults passed over clients that worked under the lock.")
+    advice = verdict.locks[0].advice
+    assert advice and (advice.lock, advice.store) == ("set-nx-px-fenced", "fence-reads-and-writes")
+    assert verdict.cells[0].happened.startswith("Random faults passed over clients that worked under the lock.")
 
 
 def test_the_outputs_say_that_nothing_better_is_known(tmp_path: Path) -> None:
     judging = Judging(tmp_path, STORM.format(lock="set-nx-px-fenced", store="fence-reads-and-writes"))
     judging.set("storm-all", {"integrity": "violated"})
     verdict = judging.verdict()
-    assert verdict["locks"][0]["advice"] is None
+    assert verdict.locks[0].advice is None
     for written in (as_markdown(verdict), as_junit(verdict), json.dumps(as_sarif(verdict, paths.ROOT))):
         assert "No other choice that lockstorm knows is known to do better here" in written
 
@@ -347,7 +361,7 @@ def test_the_outputs_say_that_nothing_better_is_known(tmp_path: Path) -> None:
 def test_a_policy_about_liveness_only_is_not_advised_to_build_a_fence(tmp_path: Path) -> None:
     text = '[[lock]]\nname = "setnx"\nrequire = "liveness"\n[scenarios]\nplay = "crash-holder"\n'
     advice = advice_for(tmp_path, text)
-    assert advice and (advice["store"], advice["text"]) == ("open", "Use set-nx-px-renew.")
+    assert advice and (advice.store, advice.text) == ("open", "Use set-nx-px-renew.")
 
 
 def test_only_a_semaphore_replaces_a_semaphore(tmp_path: Path) -> None:
@@ -530,7 +544,8 @@ def test_sarif_names_files_by_valid_uris(
     judging = Judging(tmp_path, text.replace("PROJECT", str(project)))
     judging.set("gc-pause", DAMAGED)
     verdict = judging.verdict()
-    verdict["policy"]["file"] = file.replace("PROJECT", str(project))
+    policy_file = PolicyDigest(file.replace("PROJECT", str(project)), verdict.policy.sha256)
+    verdict = structs.replace(verdict, policy=policy_file)
     place = check_sarif(as_sarif(verdict, project))[0]["locations"][0]["physicalLocation"]
     base = {} if uri.startswith("file:") else {"uriBaseId": "%SRCROOT%"}
     assert place == {"artifactLocation": {"uri": uri, **base}, "region": {"startLine": line}}

@@ -86,7 +86,7 @@ GROUNDS = {
         ),
     ),
     "gate": Ground(
-        tuple(f"harness/lockstorm/gate/gate_{part}.py" for part in ("policy", "plan", "verdict", "advice")),
+        tuple(f"harness/lockstorm/gate/gate_{part}.py" for part in ("policy", "plan", "judge", "advice")),
         ("build",),
         ("tests/gate/test_gate_policy.py", "tests/gate/test_gate_verdict.py"),
     ),

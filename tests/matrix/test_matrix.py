@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import HangLimit
 from lockstorm.matrix.matrix import CellTrials, cell_of, inapplicable_pairs, play_matrix, time_of
 from lockstorm.matrix.matrix_table import closing, show_matrix, table_groups
+from lockstorm.results.matrix_result import InapplicablePair, MatrixCell, MatrixResult, TrialSummary
 from lockstorm.scenario import library_expected
 from lockstorm.scenario.cells import CellKey, cell_result
 from lockstorm.scenario.expected import ExpectedCell, expected
@@ -53,7 +55,7 @@ def played(*trials: dict[str, str]) -> CellTrials:
     """Trials with these statuses."""
     made = CellTrials()
     for number, statuses in enumerate(trials):
-        made.add({"statuses": statuses, "sentence": f"trial {number}", "replay": f"lockstorm again {number}"})
+        made.add(TrialSummary(statuses, f"trial {number}", f"lockstorm again {number}"))
     return made
 
 
@@ -66,41 +68,39 @@ VIOLATED = {"mutual_exclusion": "violated", "integrity": "violated"}
 
 def test_a_cell_is_its_worst_trial() -> None:
     cell = cell_of(BROKEN, "virtual", played(HOLDS, VIOLATED, HOLDS), played(HOLDS))
-    assert (cell["result"], cell["sentence"], cell["replay"]) == ("violated", "trial 1", "lockstorm again 1")
-    assert cell["results"] == {"holds": 2, "violated": 1}
+    assert (cell.result, cell.sentence, cell.replay) == ("violated", "trial 1", "lockstorm again 1")
+    assert cell.results == {"holds": 2, "violated": 1}
 
 
 def test_a_flake_is_called_one() -> None:
     cell = cell_of(BROKEN, "virtual", played(VIOLATED, HOLDS, VIOLATED), played(HOLDS, HOLDS, HOLDS))
-    assert not cell["ok"]
+    assert not cell.ok
     difference = "fault: integrity holds instead of violated, mutual exclusion holds instead of violated"
-    assert cell["difference"] == f"{difference} in 1 of 3 trials: a flake"
+    assert cell.difference == f"{difference} in 1 of 3 trials: a flake"
 
 
 def test_a_control_that_does_not_hold_is_a_difference() -> None:
     cell = cell_of(BROKEN, "virtual", played(VIOLATED), played({**HOLDS, "integrity": "violated"}))
-    assert not cell["ok"] and cell["result"] == cell["expected"]
-    assert cell["difference"] == "control: integrity violated instead of holds"
+    assert not cell.ok and cell.result == cell.expected
+    assert cell.difference == "control: integrity violated instead of holds"
 
 
 def test_the_same_result_from_other_properties_is_a_difference() -> None:
     cell = cell_of(BROKEN, "virtual", played({**VIOLATED, "mutual_exclusion": "holds"}), played(HOLDS))
-    assert cell["result"] == cell["expected"] == "violated"
-    assert cell["difference"] == "fault: mutual exclusion holds instead of violated"
+    assert cell.result == cell.expected == "violated"
+    assert cell.difference == "fault: mutual exclusion holds instead of violated"
 
 
 def test_a_cell_that_the_table_does_not_know_is_not_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_expected, "expected", dict)
     cell = cell_of(SAFE, "virtual", played(HOLDS), played(HOLDS))
-    assert not cell["ok"] and cell["expected"] is None
-    assert "says nothing" in cell["difference"]
+    assert not cell.ok and cell.expected is None
+    assert "says nothing" in cell.difference
 
 
 def test_a_pair_that_does_not_go_together_has_its_reason() -> None:
     pairs = inapplicable_pairs({"clock-jump-node", "gc-pause"}, {"set-nx-px", "redlock"})
-    assert pairs == [
-        {"scenario": "clock-jump-node", "lock": "set-nx-px", "reason": "set-nx-px does not live on five nodes"}
-    ]
+    assert pairs == [InapplicablePair("clock-jump-node", "set-nx-px", "set-nx-px does not live on five nodes")]
 
 
 def test_time_is_virtual_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,17 +128,17 @@ def wrong_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cells_are_played_and_compared() -> None:
     reported: list[str] = []
     found = play_matrix([BROKEN, FENCED, SAFE], None, 2, 1, reported.append)
-    assert found["ok"], [cell["difference"] for cell in found["cells"]]
-    assert [cell["result"] for cell in found["cells"]] == ["violated", "fenced", "holds"]
-    assert {cell["control"] for cell in found["cells"]} == {"holds"}
+    assert found.ok, [cell.difference for cell in found.cells]
+    assert [cell.result for cell in found.cells] == ["violated", "fenced", "holds"]
+    assert {cell.control for cell in found.cells} == {"holds"}
     assert len(reported) == 3 * 2 * 2
 
 
 @pytest.mark.usefixtures("wrong_table")
 def test_what_is_not_as_expected_is_seen() -> None:
     found = play_matrix([BROKEN, SAFE], None, 1, 1, lambda _: None)
-    assert not found["ok"]
-    assert [cell["ok"] for cell in found["cells"]] == [False, True]
+    assert not found.ok
+    assert [cell.ok for cell in found.cells] == [False, True]
 
 
 def test_a_worker_plays_the_same_trial_as_the_command() -> None:
@@ -147,7 +147,7 @@ def test_a_worker_plays_the_same_trial_as_the_command() -> None:
         ((_, first), (_, second)) = pool.play_all([request, request])
     ran = json.loads(lockstorm("run", "gc-pause", "--lock", "set-nx-px", "--store", "open", "--json").stdout)
     statuses = {name: ran["verdict"][name]["status"] for name in ran["required"]}
-    same = {"statuses": statuses, "sentence": ran["sentence"], "replay": ran["replay"], "played_again": 0}
+    same = TrialSummary(statuses, ran["sentence"], ran["replay"])
     assert first == second == same
 
 
@@ -165,9 +165,9 @@ def test_a_worker_that_dies_makes_its_trial_inconclusive_and_is_replaced(monkeyp
     safe = TrialSettings(SAFE[1], SAFE[0], store=SAFE[2])
     with WorkerPool(1) as pool:
         answers = dict(pool.play_all([safe, safe]))
-    assert set(answers[0]["statuses"].values()) == {"inconclusive"}
-    assert "ended (status -9)" in answers[0]["sentence"]
-    assert set(answers[1]["statuses"].values()) == {"holds"}
+    assert set(answers[0].statuses.values()) == {"inconclusive"}
+    assert "ended (status -9)" in answers[0].sentence
+    assert set(answers[1].statuses.values()) == {"holds"}
 
 
 def test_a_worker_gives_up_its_trial_and_leaves_nothing() -> None:
@@ -264,24 +264,14 @@ def test_what_the_command_refuses(arguments: tuple[str, ...], message: str) -> N
 # --- what it looks like ---
 
 
-def shown(cells: list[dict[str, Any]], width: int, **more: Any) -> str:
-    result = {
-        "cells": cells,
-        "inapplicable": [],
-        "unplayed": [],
-        "not_installed": [],
-        "interrupted": False,
-        "repeat": 1,
-        "time": "virtual",
-        **more,
-    }
+def shown(cells: list[MatrixCell], width: int) -> str:
     console = Console(width=width, highlight=False, color_system=None)
     with console.capture() as capture:
-        show_matrix(console, result)
+        show_matrix(console, MatrixResult(cells=cells))
     return capture.get()
 
 
-def cell_as_expected(scenario: str, lock: str, store: str = "open") -> dict[str, Any]:
+def cell_as_expected(scenario: str, lock: str, store: str = "open") -> MatrixCell:
     """A cell with the expected results."""
     cell = expected()[scenario, lock, store]
     return cell_of((scenario, lock, store), "virtual", played(cell.fault), played(cell.control))
@@ -327,16 +317,17 @@ def test_a_difference_is_shown_with_its_command() -> None:
 def test_trials_that_were_played_again_are_counted() -> None:
     cell_trials = CellTrials()
     for count in (0, 2, 1):
-        cell_trials.add({"statuses": HOLDS, "sentence": "", "replay": "", "played_again": count})
+        cell_trials.add(TrialSummary(HOLDS, "", "", count))
     assert cell_trials.played_again == 3
-    result: dict[str, Any] = {"cells": [], "repeat": 1, "unplayed": [], "not_installed": [], "interrupted": False}
-    assert str(closing({**result, "played_again": 3})).endswith("(played again 3 times: the machine stood still)")
-    assert "again" not in str(closing({**result, "played_again": 0}))
+    assert str(closing(MatrixResult(cells=[], played_again=3))).endswith(
+        "(played again 3 times: the machine stood still)"
+    )
+    assert "again" not in str(closing(MatrixResult(cells=[])))
 
 
 def test_cells_that_the_table_lacks_are_named_once_per_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_expected, "expected", dict)
     cells = [cell_of(("gc-pause", lock, "open"), "virtual", played(HOLDS), played(HOLDS)) for lock in LOCKS]
-    text = shown([*cells, *(cell | {"scenario": "flush"} for cell in cells)], 120)
+    text = shown([*cells, *(structs.replace(cell, scenario="flush") for cell in cells)], 120)
     assert "gc-pause: scenarios/expected.toml says nothing yet about 5 of these cells" in text
     assert text.count("says nothing yet") == 2

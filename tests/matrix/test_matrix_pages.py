@@ -1,7 +1,6 @@
 """The pages that show the matrix say what the table of expected verdicts says."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,13 +18,14 @@ from lockstorm.matrix.matrix_pages import (
     page_groups,
 )
 from lockstorm.native.library import locks
+from lockstorm.results.matrix_result import MatrixResult
 from lockstorm.scenario.expected import expected, pairs
 from lockstorm.scenario.scenario import scenarios
 from lockstorm.trial.settings import STORES
 
 
 @pytest.fixture(scope="module")
-def matrix() -> dict[str, Any]:
+def matrix() -> MatrixResult:
     return expected_matrix()
 
 
@@ -34,16 +34,16 @@ def test_the_pages_are_as_make_matrix_writes_them() -> None:
         assert page.read_text() == text, f"{page.name} is stale: run make matrix"
 
 
-def test_every_cell_is_shown_or_named_as_unknown(matrix: dict[str, Any]) -> None:
-    cells = {(cell["scenario"], cell["lock"], cell["store"]) for cell in matrix["cells"]}
-    unknown = {(cell["scenario"], cell["lock"], cell["store"]) for cell in matrix["unplayed"]}
+def test_every_cell_is_shown_or_named_as_unknown(matrix: MatrixResult) -> None:
+    cells = {(cell.scenario, cell.lock, cell.store) for cell in matrix.cells}
+    unknown = {(cell.scenario, cell.lock, cell.store) for cell in matrix.unplayed}
     assert cells == set(expected()) and not cells & unknown
     assert cells | unknown == set(pairs())
 
 
-def test_every_scenario_and_lock_is_played_or_has_a_reason(matrix: dict[str, Any]) -> None:
+def test_every_scenario_and_lock_is_played_or_has_a_reason(matrix: MatrixResult) -> None:
     played = {(scenario, lock) for scenario, lock, _ in pairs()}
-    inapplicable = {(pair["scenario"], pair["lock"]) for pair in matrix["inapplicable"]}
+    inapplicable = {(pair.scenario, pair.lock) for pair in matrix.inapplicable}
     assert not played & inapplicable
     assert played | inapplicable == {(scenario, lock.name) for scenario in scenarios() for lock in locks()}
 
@@ -70,7 +70,7 @@ def test_the_famous_ones_exist() -> None:
         assert store in STORES and (store == "open" or names[lock].token)
 
 
-def test_a_table_has_a_mark_for_each_cell(matrix: dict[str, Any]) -> None:
+def test_a_table_has_a_mark_for_each_cell(matrix: MatrixResult) -> None:
     """Read back from the text: the marks of one well-known row."""
     marks: dict[str, str] = {}
     heads: list[str] = []
@@ -80,7 +80,7 @@ def test_a_table_has_a_mark_for_each_cell(matrix: dict[str, Any]) -> None:
             heads = [field.strip("`") for field in fields[1:]]
         elif fields[0] == "gc-pause":
             marks |= dict(zip(heads, fields[1:], strict=True))
-    assert len(marks) == len({(cell["lock"], cell["store"]) for cell in matrix["cells"]})
+    assert len(marks) == len({(cell.lock, cell.store) for cell in matrix.cells})
     assert (marks["set-nx-px"], marks["setnx"], marks["none"]) == ("✗", "✓", r"✗\*")
     assert marks["fenced / fence-reads-and-writes"] == "◇"
 

@@ -29,7 +29,7 @@ def test_no_flake_beside_a_burning_core() -> None:
     cell_keys = chosen()
     assert len(cell_keys) > len(CHOICE) and {cell_key[0] for cell_key in cell_keys} == set(SCENARIOS)
     result = matrix_soak.soak_matrix(cell_keys, 2, 1, lambda _: None)
-    assert result["ok"], "\n".join(matrix_soak.soak_report(result))
+    assert result.ok, "\n".join(matrix_soak.soak_report(result))
     assert matrix_soak.soak_report(result) == [
         f"clean: {4 * len(cell_keys)} trials, 0 cells not as expected, 0 of them flaky"
     ]

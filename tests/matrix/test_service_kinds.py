@@ -7,19 +7,23 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice import advise_locks, decisions
-from lockstorm.matrix.candidates import PREVENTION, SERVERS, Needs, cells_by_key, options_for
+from lockstorm.matrix.advice_result import Advice, Choice, KindCost, KindRow, MeasuredCost, Needs
+from lockstorm.matrix.candidates import PREVENTION, SERVERS, candidate_rank, cells_by_key, options_for
 from lockstorm.matrix.kinds_table import BAR_WIDTH, held_bar, show_kinds
 from lockstorm.matrix.matrix import expected_matrix
 from lockstorm.matrix.remedies import EXPERT, REMEDIES, cautions, remedies
 from lockstorm.matrix.service_kinds import JUDGED, KINDS, best_of_kind, compare_kinds, cost_text, read_costs
 from lockstorm.native.library import locks, locks_on
+from lockstorm.results.matrix_result import MatrixCell
 from lockstorm.scenario.cells import cell_result
 from lockstorm.scenario.scenario import scenarios
 from lockstorm.servers.services import missing_for
@@ -44,17 +48,17 @@ PAUSED = (
 
 
 @pytest.fixture(scope="module")
-def cells() -> list[dict[str, Any]]:
-    return list(expected_matrix()["cells"])
+def cells() -> list[MatrixCell]:
+    return expected_matrix().cells
 
 
 @pytest.fixture(scope="module")
-def advice(cells: list[dict[str, Any]]) -> dict[str, Any]:
+def advice(cells: list[MatrixCell]) -> Advice:
     return advise_locks(CORRECT_ON_PLAIN, cells, "the table")
 
 
-def rows_by_kind(needs: Needs, cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {row["kind"]: row for row in compare_kinds(needs, cells, {})["rows"]}
+def rows_by_kind(needs: Needs, cells: list[MatrixCell]) -> dict[str, KindRow]:
+    return {row.kind: row for row in compare_kinds(needs, cells, {}).rows}
 
 
 # --- the numbers, by a second reader of the table ---
@@ -91,36 +95,38 @@ def outcome_of(line: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("needs", NEEDS, ids=lambda needs: f"{needs.purpose}-{needs.resource}")
 @pytest.mark.parametrize("kind", NAMES)
-def test_the_numbers_of_a_row_are_those_of_the_table(kind: str, needs: Needs, cells: list[dict[str, Any]]) -> None:
+def test_the_numbers_of_a_row_are_those_of_the_table(kind: str, needs: Needs, cells: list[MatrixCell]) -> None:
     row = rows_by_kind(needs, cells)[kind]
-    lines = lines_of(kind, row["lock"], row["store"])
+    lines = lines_of(kind, row.lock, row.store)
     for outcome in ("survives", "damaged", "stuck", "unknown"):
-        assert sorted(row[outcome]) == sorted(name for name, line in lines.items() if outcome_of(line) == outcome)
+        assert sorted(getattr(row, outcome)) == sorted(
+            name for name, line in lines.items() if outcome_of(line) == outcome
+        )
     known = [line for line in lines.values() if outcome_of(line) != "unknown"]
     for name in JUDGED:
-        assert row["properties"][name] == Counter(line[name] for line in known if name in line)
-    assert [each["scenario"] for each in row["breaks"]] == row["damaged"] + row["stuck"]
-    for each in row["breaks"]:
-        assert each["summary"] == scenarios()[each["scenario"]].summary
-        assert each["prevention"] == PREVENTION.get(each["scenario"])
+        assert row.properties[name] == Counter(line[name] for line in known if name in line)
+    assert [each.scenario for each in row.breaks] == [*row.damaged, *row.stuck]
+    for each in row.breaks:
+        assert each.summary == scenarios()[each.scenario].summary
+        assert each.prevention == PREVENTION.get(each.scenario)
 
 
 @pytest.mark.parametrize("needs", NEEDS, ids=lambda needs: f"{needs.purpose}-{needs.resource}")
-def test_shared_are_the_scenarios_of_all_rows(needs: Needs, cells: list[dict[str, Any]]) -> None:
+def test_shared_are_the_scenarios_of_all_rows(needs: Needs, cells: list[MatrixCell]) -> None:
     kinds = compare_kinds(needs, cells, {})
-    of_row = [lines_of(row["kind"], row["lock"], row["store"]) for row in kinds["rows"]]
-    assert sorted(kinds["shared"]) == sorted(set.intersection(*map(set, of_row)))
-    for row, lines in zip(kinds["rows"], of_row, strict=True):
-        assert list(row["shared"]) == kinds["shared"]
-        outcomes = [outcome_of(lines[name]) for name in kinds["shared"]]
+    of_row = [lines_of(row.kind, row.lock, row.store) for row in kinds.rows]
+    assert sorted(kinds.shared) == sorted(set.intersection(*map(set, of_row)))
+    for row, lines in zip(kinds.rows, of_row, strict=True):
+        assert list(row.shared) == kinds.shared
+        outcomes = [outcome_of(lines[name]) for name in kinds.shared]
         counting = ("survives", "damaged") if needs.purpose == "efficiency" else ("survives",)
-        assert row["shared_survived"] == sum(outcome in counting for outcome in outcomes)
-    survived = [row["shared_survived"] for row in kinds["rows"]]
+        assert row.shared_survived == sum(outcome in counting for outcome in outcomes)
+    survived = [row.shared_survived for row in kinds.rows]
     assert survived == sorted(survived, reverse=True)
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_no_lock_of_a_kind_is_damaged_less_than_its_best(kind: str, cells: list[dict[str, Any]]) -> None:
+def test_no_lock_of_a_kind_is_damaged_less_than_its_best(kind: str, cells: list[MatrixCell]) -> None:
     """For correctness: nothing that nobody can prevent damages another lock of the kind less often."""
     best = rows_by_kind(CORRECT_ON_PLAIN, cells)[kind]
     (of_kind,) = (each for each in KINDS if each.name == kind)
@@ -131,7 +137,7 @@ def test_no_lock_of_a_kind_is_damaged_less_than_its_best(kind: str, cells: list[
             damage[lock.name] = sum(
                 outcome_of(line) == "damaged" and name not in PREVENTION for name, line in lines.items()
             )
-    assert damage[best["lock"]] == min(damage.values())
+    assert damage[best.lock] == min(damage.values())
 
 
 def test_every_lock_is_of_a_kind() -> None:
@@ -149,107 +155,107 @@ def test_every_lock_is_of_a_kind() -> None:
 # --- what is recommended, and what is said with it ---
 
 
-def test_setnx_is_never_named_without_what_a_crash_does(advice: dict[str, Any], cells: list[dict[str, Any]]) -> None:
+def test_setnx_is_never_named_without_what_a_crash_does(advice: Advice, cells: list[MatrixCell]) -> None:
     """In the sentence after its name, for each kind of servers that leads to it."""
-    assert advice["recommended"] == [{"lock": "setnx", "store": "open"}]
-    before, named, after = advice["sentence"].partition(
+    assert advice.recommended == [Choice("setnx", "open")]
+    before, named, after = advice.sentence.partition(
         "The closest, setnx, failed in 11, 5 of which cannot be prevented."
     )
     assert before == "Nothing on Redis survived in every scenario. " and named
     assert after.startswith(f" {BLOCKS} {EXPERT}")
-    assert advice["cautions"] == [BLOCKS]
+    assert advice.cautions == [BLOCKS]
     for servers in ("single", "replicas"):
-        sentence = advise_locks(Needs("correctness", "plain", servers), cells, "the table")["sentence"]
+        sentence = advise_locks(Needs("correctness", "plain", servers), cells, "the table").sentence
         assert f"cannot be prevented. {BLOCKS} {EXPERT}" in sentence
-    of_setnx = [row for row in decisions(cells) if {"lock": "setnx", "store": "open"} in row["best"]]
-    assert of_setnx and all(row["blocks_after_crash"] for row in of_setnx)
+    of_setnx = [row for row in decisions(cells) if Choice("setnx", "open") in row.best]
+    assert of_setnx and all(row.blocks_after_crash for row in of_setnx)
 
 
-def test_who_has_no_servers_yet_hears_of_other_kinds(advice: dict[str, Any], cells: list[dict[str, Any]]) -> None:
-    assert advice["sentence"].endswith(
+def test_who_has_no_servers_yet_hears_of_other_kinds(advice: Advice, cells: list[MatrixCell]) -> None:
+    assert advice.sentence.endswith(
         "Of the 10 scenarios that were played with every kind of service, these survive most, 9: PostgreSQL session "
         "(pg-advisory), PostgreSQL transaction (pg-advisory-xact)."
     )
     single = advise_locks(Needs("correctness", "plain", "single"), cells, "the table")
-    assert single["sentence"].endswith(EXPERT)
+    assert single.sentence.endswith(EXPERT)
 
 
-def test_a_lock_of_the_database_survives_the_crash_and_the_pause(advice: dict[str, Any]) -> None:
-    rows = {row["kind"]: row for row in advice["kinds"]["rows"]}
+def test_a_lock_of_the_database_survives_the_crash_and_the_pause(advice: Advice) -> None:
+    rows = {row.kind: row for row in advice.kinds.rows}
     transaction, redis, etcd = rows["postgres-transaction"], rows["redis"], rows["etcd"]
-    assert (transaction["lock"], transaction["equal"]) == ("pg-advisory-xact", ["pg-for-update"])
-    assert [transaction["shared"][name] for name in ("crash-holder", "gc-pause", "connection-closed")] == [
+    assert (transaction.lock, transaction.equal) == ("pg-advisory-xact", ["pg-for-update"])
+    assert [transaction.shared[name] for name in ("crash-holder", "gc-pause", "connection-closed")] == [
         "holds",
         "holds",
         "violated",
     ]
-    assert (redis["lock"], redis["shared"]["crash-holder"]) == ("setnx", "stuck")
-    assert (etcd["shared"]["crash-holder"], etcd["shared"]["gc-pause"]) == ("holds", "violated")
-    assert redis["cautions"] == [BLOCKS]
-    assert advice["kinds"]["cautions"] == [
+    assert (redis.lock, redis.shared["crash-holder"]) == ("setnx", "stuck")
+    assert (etcd.shared["crash-holder"], etcd.shared["gc-pause"]) == ("holds", "violated")
+    assert redis.cautions == [BLOCKS]
+    assert advice.kinds.cautions == [
         BLOCKS,
         HANGS,
         PAUSED,
     ]
 
 
-def test_a_resource_that_checks_tokens_changes_the_comparison(cells: list[dict[str, Any]]) -> None:
+def test_a_resource_that_checks_tokens_changes_the_comparison(cells: list[MatrixCell]) -> None:
     needs = Needs("correctness", "checks-tokens")
     rows = rows_by_kind(needs, cells)
-    assert [rows[kind]["store"] for kind in ("redis", "postgres-lease", "etcd", "zookeeper")] == [FENCE] * 4
-    assert rows["etcd"]["damaged"] == rows["etcd"]["stuck"] == []
-    assert rows["redlock"]["store"] == "open" and "gc-pause" in rows["redlock"]["damaged"]
-    assert advise_locks(needs, cells, "the table")["remedies"] == []
+    assert [rows[kind].store for kind in ("redis", "postgres-lease", "etcd", "zookeeper")] == [FENCE] * 4
+    assert rows["etcd"].damaged == rows["etcd"].stuck == ()
+    assert rows["redlock"].store == "open" and "gc-pause" in rows["redlock"].damaged
+    assert advise_locks(needs, cells, "the table").remedies == []
 
 
-def test_for_efficiency_the_simplest_lock_stands_for_its_kind(cells: list[dict[str, Any]]) -> None:
+def test_for_efficiency_the_simplest_lock_stands_for_its_kind(cells: list[MatrixCell]) -> None:
     kinds = compare_kinds(Needs("efficiency"), cells, {})
-    assert kinds["rows"][0]["kind"] == "redis" and kinds["rows"][0]["lock"] == "set-nx-px"
-    assert kinds["sentence"] == (
+    assert kinds.rows[0].kind == "redis" and kinds.rows[0].lock == "set-nx-px"
+    assert kinds.sentence == (
         "Of the 10 scenarios that were played with every kind of service, all kinds leave nobody waiting in 10."
     )
-    assert kinds["cautions"] == [HANGS]
+    assert kinds.cautions == [HANGS]
 
 
-def test_a_lock_with_a_lease_that_forgets_its_waiters_is_told_apart(cells: list[dict[str, Any]]) -> None:
+def test_a_lock_with_a_lease_that_forgets_its_waiters_is_told_apart(cells: list[MatrixCell]) -> None:
     option = next(each for each in options_for(Needs("correctness"), cells) if each.lock == "pubsub-naive")
     assert cautions(Needs("correctness"), [option]) == [
         "With pubsub-naive no waiter is served after a holder has crashed (crash-holder)."
     ]
 
 
-def test_without_cells_nothing_is_compared(cells: list[dict[str, Any]]) -> None:
-    one = [cell for cell in cells if (cell["scenario"], cell["lock"]) == ("gc-pause", "setnx")]
+def test_without_cells_nothing_is_compared(cells: list[MatrixCell]) -> None:
+    one = [cell for cell in cells if (cell.scenario, cell.lock) == ("gc-pause", "setnx")]
     kinds = compare_kinds(CORRECT_ON_PLAIN, one, {})
-    assert kinds["shared"] == ["gc-pause"]
-    assert [row["kind"] for row in kinds["rows"] if row["shared"]] == ["redis", "redis-replicas"]
-    assert compare_kinds(CORRECT_ON_PLAIN, [], {})["sentence"] == (
+    assert kinds.shared == ["gc-pause"]
+    assert [row.kind for row in kinds.rows if row.shared] == ["redis", "redis-replicas"]
+    assert compare_kinds(CORRECT_ON_PLAIN, [], {}).sentence == (
         "No scenario was played with every kind of service, so their rows do not compare."
     )
     rows = remedies(CORRECT_ON_PLAIN, options_for(Needs("correctness", servers="five"), cells)[:1], one)
-    assert [row["with"]["result"] for row in rows] == [None, None, None]
+    assert [row.with_.result for row in rows] == [None, None, None]
 
 
-def test_a_cell_without_a_verdict_counts_for_no_property(cells: list[dict[str, Any]]) -> None:
-    bare = [{key: value for key, value in cell.items() if key != "verdict"} for cell in cells]
+def test_a_cell_without_a_verdict_counts_for_no_property(cells: list[MatrixCell]) -> None:
+    bare = [structs.replace(cell, verdict={}) for cell in cells]
     row = rows_by_kind(CORRECT_ON_PLAIN, bare)["redis"]
-    assert row["survives"] and row["properties"] == {name: {} for name in JUDGED}
+    assert row.survives and row.properties == {name: {} for name in JUDGED}
 
 
 # --- what an expert would do ---
 
 
-def test_the_table_shows_what_an_expert_would_do(advice: dict[str, Any]) -> None:
-    shown = [(row["without"]["result"], row["with"]["result"]) for row in advice["remedies"]]
+def test_the_table_shows_what_an_expert_would_do(advice: Advice) -> None:
+    shown = [(row.without.result, row.with_.result) for row in advice.remedies]
     assert shown == [("violated", "fenced"), ("violated", "fenced"), ("stuck", "holds")]
-    assert [row["name"] for row in advice["remedies"]] == ["compare-and-set", "fencing-token", "one-transaction"]
-    assert [row["with"]["command"] for row in advice["remedies"]] == [
+    assert [row.name for row in advice.remedies] == ["compare-and-set", "fencing-token", "one-transaction"]
+    assert [row.with_.command for row in advice.remedies] == [
         "lockstorm run gc-pause --lock set-nx-px --store compare-and-set",
         f"lockstorm run gc-pause-read --lock set-nx-px-fenced --store {FENCE}",
         "lockstorm run crash-holder --lock pg-for-update",
     ]
-    limit = advice["remedies"][2]["limit"]
-    assert (limit["result"], limit["command"]) == (
+    limit = advice.remedies[2].limit
+    assert limit and (limit.result, limit.command) == (
         "violated",
         "lockstorm run connection-closed --lock pg-for-update",
     )
@@ -259,20 +265,20 @@ def test_the_table_shows_what_an_expert_would_do(advice: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("name", [remedy.name for remedy in REMEDIES])
-def test_the_commands_of_an_expert_show_what_is_said(name: str, advice: dict[str, Any]) -> None:
-    (row,) = (row for row in advice["remedies"] if row["name"] == name)
-    choices = {row["scenario"]: [row["without"], row["with"]]}
-    if row["limit"]:
-        choices[row["limit"]["scenario"]] = [row["limit"]]
+def test_the_commands_of_an_expert_show_what_is_said(name: str, advice: Advice) -> None:
+    (row,) = (row for row in advice.remedies if row.name == name)
+    choices = {row.scenario: [row.without, row.with_]}
+    if row.limit:
+        choices[row.limit.scenario] = [row.limit]
     for scenario, choice in ((scenario, choice) for scenario, found in choices.items() for choice in found):
-        if missing_for(lock_named(choice["lock"]), choice["store"]):
+        if missing_for(lock_named(choice.lock), choice.store):
             continue
-        done = lockstorm(*choice["command"].split()[1:], "--json")
+        done = lockstorm(*choice.command.split()[1:], "--json")
         verdict = json.loads(done.stdout)["verdict"]
-        judged = set(line_of(scenario, choice["lock"], choice["store"]) or ()) & set(verdict)
-        if not lock_named(choice["lock"]).token:
+        judged = set(line_of(scenario, choice.lock, choice.store) or ()) & set(verdict)
+        if not lock_named(choice.lock).token:
             judged -= {"fencing"}
-        assert cell_result({each: verdict[each]["status"] for each in judged}) == choice["result"], choice["command"]
+        assert cell_result({each: verdict[each]["status"] for each in judged}) == choice.result, choice.command
 
 
 # --- costs ---
@@ -282,20 +288,16 @@ def cost_cell(lock: str, **changed: Any) -> dict[str, Any]:
     return {"lock": lock, "clients": 1, "rate": None, "requests_per_grant": 2.0, "cost_ratio": 1.25, **changed}
 
 
-def test_costs_that_were_measured_are_shown(cells: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_costs_that_were_measured_are_shown(cells: list[MatrixCell], tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     path.write_text(json.dumps({"cells": [cost_cell("setnx"), cost_cell("setnx", clients=8, requests_per_grant=9.0)]}))
-    rows = {row["kind"]: row for row in compare_kinds(CORRECT_ON_PLAIN, cells, read_costs(path))["rows"]}
-    assert rows["redis"]["cost"] == {
-        "servers": 1,
-        "waits": "polling",
-        "text": "1 command to acquire, 1 script to release, a poll every 100 ms by each waiter.",
-        "measured": {"requests_per_grant": 2.0, "cost_ratio": 1.25},
-    }
-    servers = {kind: rows[kind]["cost"]["servers"] for kind in ("redis-replicas", "redlock", "postgres-session")}
+    rows = {row.kind: row for row in compare_kinds(CORRECT_ON_PLAIN, cells, read_costs(path)).rows}
+    words = "1 command to acquire, 1 script to release, a poll every 100 ms by each waiter."
+    assert rows["redis"].cost == KindCost(1, "polling", words, MeasuredCost(2.0, 1.25))
+    servers = {kind: rows[kind].cost.servers for kind in ("redis-replicas", "redlock", "postgres-session")}
     assert servers == {"redis-replicas": 2, "redlock": 5, "postgres-session": 1}
-    assert rows["etcd"]["cost"]["measured"] is None
-    assert rows["redis-replicas"]["cost"]["measured"] is None, "the same lock was measured on one server"
+    assert rows["etcd"].cost.measured is None
+    assert rows["redis-replicas"].cost.measured is None, "the same lock was measured on one server"
     done = lockstorm("advise", "--for", "correctness", "--costs", str(path))
     assert done.returncode == 0
     assert "2 requests a grant, 1.25 x redis-benchmark" in done.stdout and "Measure those on Redis" not in done.stdout
@@ -310,8 +312,11 @@ def test_every_lock_says_what_it_costs() -> None:
     [
         (None, "No such file"),
         ("nothing", "is not JSON: lockstorm compare -o writes such a file"),
-        ("[]", "has no costs of one client: lockstorm compare --waiters 1 --rate none -o writes such a file"),
-        (json.dumps({"cells": [1, cost_cell("setnx", clients=8)]}), "has no costs of one client"),
+        ("[]", "Expected `object`, got `array`: lockstorm compare -o writes such a file"),
+        (
+            json.dumps({"cells": [cost_cell("setnx", clients=8)]}),
+            "has no costs of one client: lockstorm compare --waiters 1 --rate none -o writes such a file",
+        ),
         (json.dumps({"cells": [cost_cell("setnx", requests_per_grant=None)]}), "has no costs of one client"),
     ],
 )
@@ -345,10 +350,10 @@ def test_a_terminal_shows_marks_and_bars() -> None:
     assert "violated: connection-closed, pg-for-update" in done.stdout
 
 
-def test_json_has_the_table(cells: list[dict[str, Any]]) -> None:
+def test_json_has_the_table(cells: list[MatrixCell]) -> None:
     done = lockstorm("advise", "--for", "correctness", "--resource", "plain", "--json")
     found = json.loads(done.stdout)
-    assert found["kinds"] == compare_kinds(CORRECT_ON_PLAIN, cells, {})
+    assert found["kinds"] == json.loads(msgspec.json.encode(compare_kinds(CORRECT_ON_PLAIN, cells, {})))
     assert found["remedies"] and found["cautions"] == [BLOCKS]
 
 
@@ -363,14 +368,17 @@ def test_json_has_the_table(cells: list[dict[str, Any]]) -> None:
         ((0, 0, 0), "not played"),
     ],
 )
-def test_a_bar_has_the_shares(counts: tuple[int, int, int], bar: str) -> None:
-    row = {name: ["x"] * count for name, count in zip(("survives", "damaged", "stuck"), counts, strict=True)}
+def test_a_bar_has_the_shares(counts: tuple[int, int, int], bar: str, cells: list[MatrixCell]) -> None:
+    survives, damaged, stuck = (("x",) * count for count in counts)
+    row = structs.replace(
+        rows_by_kind(CORRECT_ON_PLAIN, cells)["redis"], survives=survives, damaged=damaged, stuck=stuck
+    )
     assert len(bar) == BAR_WIDTH or bar == "not played"
     assert held_bar(row).plain == bar
 
 
 @pytest.mark.parametrize("width", [80, 132, 160])
-def test_the_table_fits_a_terminal(width: int, cells: list[dict[str, Any]]) -> None:
+def test_the_table_fits_a_terminal(width: int, cells: list[MatrixCell]) -> None:
     console = Console(width=width, record=True, file=io.StringIO())
     show_kinds(console, compare_kinds(CORRECT_ON_PLAIN, cells, {}))
     lines = console.export_text().splitlines()
@@ -380,7 +388,7 @@ def test_the_table_fits_a_terminal(width: int, cells: list[dict[str, Any]]) -> N
     assert any(line.rstrip().endswith("31 of 34         30 of 34         16 of 21") for line in lines)
 
 
-def test_the_best_of_a_kind_are_those_that_rank_alike(cells: list[dict[str, Any]]) -> None:
+def test_the_best_of_a_kind_are_those_that_rank_alike(cells: list[MatrixCell]) -> None:
     for kind in KINDS:
         best = best_of_kind(kind, Needs("efficiency"), cells_by_key(cells))
-        assert len({option.rank(Needs("efficiency", servers=kind.servers)) for option in best}) == 1
+        assert len({candidate_rank(option, Needs("efficiency", servers=kind.servers)) for option in best}) == 1

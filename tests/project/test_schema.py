@@ -1,4 +1,5 @@
-"""The JSON schemas: of a history's lines (recorded lines match, lines that `check` refuses do not), and of results."""
+"""The JSON schemas are generated from the types. Recorded lines match that of a history, lines that `check` refuses do
+not; what commands print matches that of results."""
 
 import json
 import re
@@ -12,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from lockstorm.base import paths
-from lockstorm.results import schemas
+from lockstorm.cli import schemas
 from lockstorm.results.event import Event
 from tests.helpers.support import lockstorm
 
@@ -76,18 +77,25 @@ def test_every_kind_of_record_is_known() -> None:
     kinds = re.findall(
         r'\[HISTORY_\w+\] = "([a-z-]+)"', source.split("KIND_NAMES[HISTORY_KIND_COUNT]")[1].split("};")[0]
     )
-    known = SCHEMA["definitions"]["record"]["properties"]["kind"]["oneOf"][1]["enum"]
+    known = SCHEMA["definitions"]["HistoryRecord"]["properties"]["kind"]["anyOf"][0]["enum"]
     assert sorted(known) == sorted([*kinds, "torn"])
 
 
 def test_a_record_has_the_fields_of_an_event() -> None:
     """`value_name`, `extra_name` and `struck` are for a reader only."""
     fields = {field.name for field in structs.fields(Event)} - {"value_name", "extra_name", "struck"}
-    assert set(SCHEMA["definitions"]["record"]["properties"]) == fields
+    assert set(SCHEMA["definitions"]["HistoryRecord"]["properties"]) == fields
 
 
-def test_the_schema_of_results_is_what_is_generated() -> None:
-    assert schemas.FILE.read_text() == schemas.schema_text(), "make schemas"
+@pytest.mark.parametrize("name", schemas.SCHEMAS)
+def test_a_schema_is_what_is_generated(name: str) -> None:
+    assert schemas.schema_file(name).read_text() == schemas.schema_text(name), "make schemas"
+
+
+def test_every_schema_is_generated() -> None:
+    assert {path.name for path in (paths.ROOT / "docs").glob("*.schema.json")} == {
+        f"{name}.schema.json" for name in schemas.SCHEMAS
+    }
 
 
 @pytest.mark.parametrize(
@@ -95,6 +103,8 @@ def test_the_schema_of_results_is_what_is_generated() -> None:
     [
         (("locks",), "locks", "LockEntry"),
         (("faults",), "faults", "FaultEntry"),
+        (("matrix", "--scenario", "gc-pause", "--lock", "set-nx-px"), None, "MatrixResult"),
+        (("advise", "--for", "correctness"), None, "Advice"),
         (("run", "gc-pause", "--lock", "set-nx-px-fenced"), None, "TrialResult"),
         (("storm", "--lock", "set-nx-px", "--duration", "1s", "--trials", "2"), None, "TrialResult"),
     ],

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_json
 from lockstorm.report import library_grid
 from lockstorm.report.diagram_page import diagram_picture
 from lockstorm.report.report import write
@@ -16,6 +17,7 @@ from lockstorm.report.report_source import read_recorded
 from lockstorm.report.templates import HERE, ICONS
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.report.window import ROWS_USUAL
+from lockstorm.results.gate_verdict import GateCell, GateVerdict, PolicyDigest
 from tests.helpers.support import lockstorm
 
 HISTORIES = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
@@ -79,15 +81,54 @@ def test_the_json_lines_form_gives_the_same_page(history: Path) -> None:
     assert same == written(history, page="binary.html")
 
 
+FAILED = GateVerdict(
+    run="2026-08-01T10-00-00Z-abcd",
+    interrupted=False,
+    policy=PolicyDigest("lockstorm.toml", "0" * 64),
+    exit=1,
+    sentence="Not safe: of 1 cases 1 failed",
+    locks=[],
+    cells=[
+        GateCell(
+            lock="set-nx-px",
+            store="open",
+            scenario="gc-pause",
+            time="virtual",
+            outcome="failed",
+            ok=False,
+            statuses={"integrity": "violated"},
+            violated=["integrity"],
+            result="violated",
+            expected=None,
+            control="holds",
+            control_expected=None,
+            sentence="Integrity violated",
+            in_short="data was damaged",
+            happened="",
+            matters="",
+            reason="",
+            accepted=[],
+            replay="lockstorm run gc-pause --lock set-nx-px",
+            control_replay="",
+            shown=None,
+            trials=[],
+            planned=1,
+            took_s=0.1,
+        )
+    ],
+    unjudged=[],
+    acceptances=[],
+    versions={},
+)
+
+
 def test_the_page_of_a_kept_run_has_the_words_of_the_gate(tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     assert "is not a kept run of the gate" in refused("report", str(run))
     (run / "run.json").write_text("{}")
     assert "was interrupted, or it is still running" in refused("report", str(run))
-    failed = CELL | {"ok": False, "expected": None, "control_expected": None, "in_short": "data was damaged"}
-    verdict = {"policy": {}, "sentence": "Not safe: of 1 cases 1 failed", "cells": [failed]}
-    (run / "verdict.json").write_text(json.dumps(verdict))
+    write_json(run / "verdict.json", FAILED)
     page = written(run)
     assert "What the gate found" in page and "Not safe: of 1 cases 1 failed" in page
     assert "Not as the policy asks: data was damaged" in page and "expected <b>" not in page
@@ -226,7 +267,7 @@ def test_the_libraries_are_a_page_with_what_was_found(tmp_path: Path) -> None:
 def test_what_cannot_be_reported_is_refused_with_a_reason(history: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"cells": [{"lock": "none"}]}')
-    assert "cells[0] lacks control, expected, result, scenario;" in refused("report", str(broken), "-o", "x.html")
+    assert "missing required field `scenario` - at `$.cells[0]`;" in refused("report", str(broken), "-o", "x.html")
     broken.write_text('{"libraries": [{"adapter": "mine"}]}')
     assert "libraries[0] lacks beware, figures" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
     broken.write_text('{"libraries": []}')

@@ -60,7 +60,7 @@ def test_a_trial_that_stalls_each_time_is_inconclusive(monkeypatch: pytest.Monke
 
 def test_the_matrix_counts_what_was_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Stalls(1, monkeypatch)
-    assert play_request(REAL)["played_again"] == 1
+    assert play_request(REAL).played_again == 1
 
 
 @pytest.mark.waits

@@ -33,7 +33,7 @@ class EntryResult:
 
     exit: int
     sentence: str
-    result: dict[str, Any]  # as its command prints it
+    result: msgspec.Struct | dict[str, Any]  # as its command prints it
     files: dict[str, bytes] = field(default_factory=dict)
     again: str = ""  # the command that shows what was found
 
@@ -90,10 +90,10 @@ def _play_search(entry: LockSearchEntry | LibrarySearchEntry, pool: CasePool) ->
 
 def _play_matrix(entry: MatrixEntry, pool: CasePool) -> EntryResult:
     result = play_matrix(entry.cells, entry.time, entry.repeat, entry.seed, _ignore, MatrixPool(pool))
-    wrong = [cell for cell in result["cells"] if not cell["ok"]]
-    unplayed = f"; {len(result['not_installed'])} not installed here" if result["not_installed"] else ""
-    sentence = f"{len(wrong)} of {len(result['cells'])} cells are not as expected{unplayed}"
-    again = wrong[0]["replay"] if wrong else ""
+    wrong = [cell for cell in result.cells if not cell.ok]
+    unplayed = f"; {len(result.not_installed)} not installed here" if result.not_installed else ""
+    sentence = f"{len(wrong)} of {len(result.cells)} cells are not as expected{unplayed}"
+    again = wrong[0].replay if wrong else ""
     return EntryResult(matrix_exit_status(result, needs_all=False), sentence, result, again=again)
 
 
@@ -127,6 +127,4 @@ def _play_zoo(entry: ZooEntry, pool: CasePool) -> EntryResult:
 def _play_gate(entry: GateEntry, pool: CasePool, directory: Path) -> EntryResult:
     policy = replace(read_policy(entry.policy), runs=directory / "runs")
     verdict, run = play_and_judge(policy, plan_gate(policy), VERSION, _ignore, GatePool(pool), None)
-    return EntryResult(
-        verdict["exit"], verdict["sentence"], verdict, again=f"lockstorm check {run.relative_to(directory)}"
-    )
+    return EntryResult(verdict.exit, verdict.sentence, verdict, again=f"lockstorm check {run.relative_to(directory)}")

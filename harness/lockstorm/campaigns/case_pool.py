@@ -13,9 +13,10 @@ from lockstorm.campaigns.campaign_case import CampaignCase, GateAnswer, GateCase
 from lockstorm.campaigns.case_journal import CaseJournal, case_key
 from lockstorm.campaigns.dask_engine import DaskEngine
 from lockstorm.gate.worker import KeptJob
+from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import inconclusive, trial_result
-from lockstorm.scenario.worker_pool import summary
+from lockstorm.scenario.worker_pool import trial_summary
 from lockstorm.trial.settings import TrialSettings
 
 
@@ -67,10 +68,13 @@ class MatrixPool:
     def __exit__(self, *exception: object) -> None:
         """Every case has ended, or was given up."""
 
-    def play_all(self, requests: Sequence[TrialSettings]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def play_all(self, requests: Sequence[TrialSettings]) -> Iterator[tuple[int, TrialSummary]]:
         for number, answer in self._cases.play_each([TrialCase(request) for request in requests]):
             lost = answer.get("error")
-            yield number, summary(requests[number], inconclusive(lost)) if lost else answer
+            if lost:
+                yield number, trial_summary(requests[number], inconclusive(lost))
+            else:
+                yield number, msgspec.convert(answer, TrialSummary)
 
 
 class GatePool(MatrixPool):

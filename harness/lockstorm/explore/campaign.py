@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import msgspec
+
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
@@ -230,6 +232,6 @@ def _campaign(kind: type[Campaign], read: dict[str, Any]) -> Campaign:
     return kind(read["key"], read["shards"], digests, **{name: read[name] for name in _PLAIN}, states=states)
 
 
-def write_result(path: Path, result: dict[str, Any]) -> None:
+def write_result(path: Path, result: msgspec.Struct | dict[str, Any]) -> None:
     """Replaces the file in one step: a process that is killed meanwhile leaves the old one."""
     write_json(path, result, indent=1)

@@ -7,8 +7,6 @@ from lockstorm.attach.server_address import ServerAddress, parse_address
 from lockstorm.attach.tls_files import TlsFiles, tls_files
 from lockstorm.base.toml_table import TomlTable
 
-KEYS = {"attach": ("url", "ca", "client_cert", "client_key", "yes")}
-
 
 @dataclass(frozen=True)
 class AttachChoice:

@@ -4,7 +4,6 @@ import datetime
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
@@ -12,17 +11,15 @@ from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.gate import junit, markdown, sarif
 from lockstorm.gate.attached_player import AttachedPlayer, attached_servers
+from lockstorm.gate.gate_judge import INTERRUPTED, OUT_OF_TIME, Played, judge_gate
 from lockstorm.gate.gate_plan import GatePlan, plan_gate
 from lockstorm.gate.gate_policy import Policy, read_policy
-from lockstorm.gate.gate_verdict import Played, judge_gate
 from lockstorm.gate.runs import Run, read_kept_run, read_results
 from lockstorm.gate.worker import GateWorkerPool, KeptJob
+from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.verdict import PropertyVerdict, TrialResult
 from lockstorm.scenario.play import judge_file
 from lockstorm.scenario.worker_pool import TrialPool
-
-OUT_OF_TIME = "the budget of time was used up"
-INTERRUPTED = "the run was interrupted"
 
 
 def run_gate(
@@ -33,7 +30,7 @@ def run_gate(
     *,
     workers: int | None = None,
     today: datetime.date | None = None,
-) -> tuple[dict[str, Any], Path]:
+) -> tuple[GateVerdict, Path]:
     """The verdict, and the directory that keeps the run. `report` is called after each trial with a line of text. After
     an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
     with attached_servers(policy.attach) as servers:  # fails before anything is kept
@@ -48,7 +45,7 @@ def play_and_judge(
     report: Callable[[str], object],
     player: TrialPool,
     today: datetime.date | None,
-) -> tuple[dict[str, Any], Path]:
+) -> tuple[GateVerdict, Path]:
     """The same, with what plays the trials."""
     run = Run(policy, plan, version)
     played: Played = {}
@@ -61,12 +58,9 @@ def play_and_judge(
     except BaseException:
         run.end("interrupted")
         raise
-    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), why_missing=missing)
-    interrupted = missing == INTERRUPTED
-    verdict = {"run": run.document["id"], "interrupted": interrupted, "policy": run.document["policy"], **verdict}
-    verdict["versions"] = run.document["versions"]
+    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), run.document, missing)
     write_outputs(verdict, run.directory)
-    run.end("interrupted" if interrupted else "complete")
+    run.end("interrupted" if verdict.interrupted else "complete")
     return verdict, run.directory
 
 
@@ -96,9 +90,9 @@ def take_kept_results(run: Run, played: Played) -> None:
             run.note_played(name, result)
 
 
-def write_outputs(verdict: dict[str, Any], directory: Path) -> None:
+def write_outputs(verdict: GateVerdict, directory: Path) -> None:
     """Writes the verdict in the formats that people and pipelines read. Replaces existing files."""
-    root = sarif.project_root(Path(verdict["policy"]["file"]))
+    root = sarif.project_root(Path(verdict.policy.file))
     write_json(directory / "verdict.json", verdict)
     write_text(directory / "junit.xml", junit.as_junit(verdict))
     write_json(directory / "lockstorm.sarif", sarif.as_sarif(verdict, root))
@@ -108,11 +102,11 @@ def write_outputs(verdict: dict[str, Any], directory: Path) -> None:
 # --- judging a kept run again ---
 
 
-def judge_again(directory: Path, today: datetime.date | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The verdict of today's checkers on the kept histories, by the policy of that run; and a line for each property of
-    a trial that was judged differently when the run was made."""
+def judge_again(directory: Path, today: datetime.date | None = None) -> GateVerdict:
+    """The verdict of today's checkers on the kept histories, by the policy of that run. `differences`: a line for each
+    property of a trial that was judged differently when the run was made."""
     document = read_kept_run(directory)
-    policy = read_policy(directory / "policy.toml", Path(document["policy"]["file"]).parent)
+    policy = read_policy(directory / "policy.toml", Path(document.policy.file).parent)
     plan = plan_gate(policy)
     names = {job.name for job in plan.jobs}
     played, differences = {}, []
@@ -123,11 +117,9 @@ def judge_again(directory: Path, today: datetime.date | None = None) -> tuple[di
             )
         played[name] = now = judge_trial(directory / "trials" / f"{name}.history", then)
         differences += [f"{name}: {each}" for each in judgement_differences(then.properties, now.properties)]
-    missing = INTERRUPTED if document["state"] != "complete" else OUT_OF_TIME
-    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), why_missing=missing)
-    interrupted = document["state"] != "complete"
-    head = {"run": document["id"], "interrupted": interrupted, "policy": document["policy"]}
-    return {**head, **verdict, "versions": document["versions"]}, differences
+    missing = INTERRUPTED if document.state != "complete" else OUT_OF_TIME
+    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), document, missing)
+    return structs.replace(verdict, differences=differences)
 
 
 def judge_trial(history: Path, then: TrialResult) -> TrialResult:

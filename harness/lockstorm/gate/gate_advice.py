@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
 
 from lockstorm.gate.gate_policy import USUAL_REQUIRE, LockChoice, Policy
 from lockstorm.locks.lock_names import AS_ASKED, is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
+from lockstorm.results.gate_verdict import LockAdvice
 from lockstorm.scenario.expected import expected
 from lockstorm.scenario.scenario import USUAL_STORES, scenarios
 
@@ -33,7 +33,7 @@ class Alternative:
     harms: int  # number of all scenarios that break a property that counts for this user (alternative_of)
     damage: int  # number of all scenarios that break a property required by the policy or by default
 
-    def rank(self, now: LockChoice) -> tuple[Any, ...]:
+    def rank(self, now: LockChoice) -> tuple[int | str, ...]:
         """A sort key, the best first. If the policy is about data: the least harm, the fewest broken scenarios, then
         the smallest change from `now`. Otherwise: the fewest broken scenarios, then the fewest servers."""
         lock = lock_named(self.lock)
@@ -50,7 +50,7 @@ def shared_prefix_length(one: str, other: str) -> int:
     return len(list(same))
 
 
-def advise_instead(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> dict[str, Any] | None:
+def advise_instead(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> LockAdvice | None:
     """The alternative that survives more of this policy than `lock` does; None: the table has none. The table does not
     cover storms: if only a storm broke the lock, the alternative has less harm over all scenarios. Nor does it cover
     user-supplied locks: for those, `failed` has the scenarios and storms that broke it in this run."""
@@ -64,13 +64,13 @@ def advise_instead(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> d
     if not better:
         return None
     best = min(better, key=lambda option: option.rank(lock))
-    return {
-        "lock": best.lock,
-        "store": best.store,
-        "broken": list(best.broken),
-        "text": alternative_text(best, "a lock that works as " if is_user_supplied(lock.name) else ""),
-        "change": f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
-    }
+    return LockAdvice(
+        lock=best.lock,
+        store=best.store,
+        broken=list(best.broken),
+        text=alternative_text(best, "a lock that works as " if is_user_supplied(lock.name) else ""),
+        change=f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
+    )
 
 
 def protects_data(lock: LockChoice) -> bool:

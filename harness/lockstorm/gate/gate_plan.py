@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lockstorm.attach.gateway import attach_words
 from lockstorm.base.errors import UsageError
@@ -11,6 +10,8 @@ from lockstorm.gate.attach_policy import AttachChoice
 from lockstorm.gate.gate_policy import LockChoice, Policy, StormChoice
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.matrix.matrix import time_of
+from lockstorm.results.kept_run import KeptStorm, PlannedTrial
+from lockstorm.results.matrix_result import InapplicablePair
 from lockstorm.scenario.play import attached_command, prepare_trial, trial_command
 from lockstorm.storm.storm_plan import StormRequest, plan_storm, storm_replay_command
 from lockstorm.trial.attached_nodes import check_attachable
@@ -40,20 +41,21 @@ class GateJob:
             return trial_command(self.request)
         return storm_replay_command(self.storm, self.request.seed)
 
-    def as_json(self) -> dict[str, Any]:
+    def kept(self) -> PlannedTrial:
+        """Its entry in run.json."""
         request = self.request
-        storm = {"faults": self.faults, "duration_ms": request.duration_ms, "clients": request.clients}
-        return {
-            "name": self.name,
-            "lock": request.lock,
-            "store": request.store,
-            "scenario": request.scenario,
-            "control": request.control,
-            "seed": request.seed,
-            "time": request.time,
-            "storm": None if self.faults is None else storm,
-            "replay": self.replay,
-        }
+        storm = KeptStorm(self.faults, request.duration_ms, request.clients) if self.faults is not None else None
+        return PlannedTrial(
+            name=self.name,
+            lock=request.lock,
+            store=request.store,
+            scenario=request.scenario,
+            control=request.control,
+            seed=request.seed,
+            time=request.time,
+            storm=storm,
+            replay=self.replay,
+        )
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Case:
 @dataclass(frozen=True)
 class GatePlan:
     cases: tuple[Case, ...]
-    inapplicable: tuple[dict[str, str], ...]  # scenarios that do not apply to a lock: lock, scenario, reason
+    inapplicable: tuple[InapplicablePair, ...]
 
     @property
     def jobs(self) -> list[GateJob]:
@@ -80,18 +82,18 @@ def plan_gate(policy: Policy) -> GatePlan:
     """Raises UsageError for a lock that no scenario applies to, for settings that cannot be played, and for more trials
     than the budget allows."""
     cases: list[Case] = []
-    inapplicable: list[dict[str, str]] = []
+    inapplicable: list[InapplicablePair] = []
     for lock in policy.locks:
         before = len(cases)
         for scenario in policy.play:
             reason = gate_inapplicable_reason(policy, lock, scenario)
             if reason:
-                inapplicable.append({"lock": lock.name, "scenario": scenario, "reason": reason})
+                inapplicable.append(InapplicablePair(scenario, lock.name, reason))
             else:
                 cases.append(case_of(policy, lock, scenario))
         cases += [storm_case(policy, lock, storm) for storm in policy.storms]
         if len(cases) == before:
-            why = "; ".join(dict.fromkeys(each["reason"] for each in inapplicable if each["lock"] == lock.name))
+            why = "; ".join(dict.fromkeys(each.reason for each in inapplicable if each.lock == lock.name))
             raise UsageError(f"{policy.file}:{lock.line}: nothing can be played for {lock.title}: {why}")
     planned = GatePlan(tuple(cases), tuple(inapplicable))
     if policy.budget_trials is not None and len(planned.jobs) > policy.budget_trials:

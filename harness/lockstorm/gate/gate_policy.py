@@ -8,8 +8,8 @@ from pathlib import Path
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
-from lockstorm.gate.attach_policy import KEYS as ATTACH_KEYS
 from lockstorm.gate.attach_policy import AttachChoice, read_attach
+from lockstorm.gate.policy_file import CLIENTS_LIMIT, KEYS, NAME, REPEAT_LIMIT
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
@@ -18,15 +18,10 @@ from lockstorm.results.properties import JUDGED, with_capacity
 from lockstorm.scenario.attached_play import attached_scenarios
 from lockstorm.scenario.play import check_settings, usual_time
 from lockstorm.scenario.scenario import USUAL_STORES, Scenario, scenarios
-from lockstorm.servers.deployment import KEYS as DEPLOYMENT_KEYS
 from lockstorm.servers.deployment import Deployment, read_deployment
 from lockstorm.storm.storm_plan import ALL, DURATION_LEAST_MS, TRIALS_LIMIT, known_faults
 from lockstorm.trial.attached_nodes import check_service
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, TIMES, TrialSettings
-
-REPEAT_LIMIT = 1_000
-CLIENTS_LIMIT = 64
-NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 # Mutual exclusion is not required where the resource refuses old tokens: the fence makes two holders harmless. Of a
 # lock with several permits, capacity is required instead of integrity (with_capacity).
@@ -37,22 +32,6 @@ USUAL_REQUIRE = {
 }
 # The keys of [[lock]] that name a user-supplied lock instead of `name`, and the prefix of such a lock's name.
 USER_SUPPLIED = {"adapter": adapter.PREFIX, "plugin": plugin.PREFIX}
-# The keys that each table may have; "" is the top level.
-KEYS = {
-    "": ("lock", "require", "deployment", "attach", "scenarios", "storm", "budget", "accept", "runs"),
-    "lock": (
-        *("name", "adapter", "plugin", "store", "require", "used", "lease", "permits", "fixed_lease"),
-        "checks_validity",
-    ),
-    "require": USUAL_STORES,
-    **DEPLOYMENT_KEYS,
-    **ATTACH_KEYS,
-    "scenarios": ("play", "skip", "repeat", "seed", "time", "controls"),
-    "storm": ("name", "faults", "trials", "duration", "clients", "lease", "seed", "time"),
-    "budget": ("time", "trials"),
-    "accept": ("lock", "store", "scenario", "property", "why", "until"),
-    "runs": ("directory", "keep"),
-}
 
 
 @dataclass(frozen=True)
@@ -279,7 +258,7 @@ def read_storms(tables: list[TomlTable]) -> tuple[StormChoice, ...]:
     storms: list[StormChoice] = []
     for table in tables:
         name = table.required_text("name")
-        if not NAME.fullmatch(name):
+        if not re.fullmatch(NAME, name):
             raise table.error("name", f"{name!r}: a name is made of small letters, digits and single dashes")
         if any(storm.name == name for storm in storms):
             raise table.error("name", f"there are two storms called {name}")

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from textwrap import fill, indent
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
+from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
 from lockstorm.gate.messages import what_to_do, why_it_matters
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict
 from lockstorm.results.verdict import played_again_words
 
 MARK = {PASSED: "✓", ACCEPTED: "~", FAILED: "✗", INCONCLUSIVE: "?", NOT_JUDGED: "·"}
@@ -24,47 +24,47 @@ TEXT_WIDTH = 100
 STORIES_MOST = 3  # scenarios explained for each lock; the list above has them all
 
 
-def show_verdict(console: Console, verdict: dict[str, Any]) -> None:
-    for lock in verdict["locks"]:
-        cells = [cell for cell in verdict["cells"] if (cell["lock"], cell["store"]) == (lock["name"], lock["store"])]
-        console.print(Text.assemble((lock["name"], "bold"), f", with {STORES[lock['store']]}"))
+def show_verdict(console: Console, verdict: GateVerdict) -> None:
+    for lock in verdict.locks:
+        cells = verdict.cells_of(lock)
+        console.print(Text.assemble((lock.name, "bold"), f", with {STORES[lock.store]}"))
         console.print(cells_table(cells))
         console.print()
-        failed = [cell for cell in cells if cell["outcome"] == FAILED]
+        failed = [cell for cell in cells if cell.outcome == FAILED]
         if failed:
             show_failed(console, failed, lock)
     for remark in remarks_of(verdict):
         console.print(Text(remark, "yellow"))
-    style = {0: "bold green", 1: "bold red"}.get(verdict["exit"], "bold yellow")
-    sentence = f"interrupted: {verdict['sentence']}" if verdict["interrupted"] else verdict["sentence"]
-    console.print(Text(sentence + played_again_words(verdict["played_again"]), style))
+    style = {0: "bold green", 1: "bold red"}.get(verdict.exit, "bold yellow")
+    sentence = f"interrupted: {verdict.sentence}" if verdict.interrupted else verdict.sentence
+    console.print(Text(sentence + played_again_words(verdict.played_again), style))
 
 
-def cells_table(cells: list[dict[str, Any]]) -> Table:
+def cells_table(cells: list[GateCell]) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     for cell in cells:
-        line = Text(cell["in_short"])
-        for each in cell["accepted"]:
-            line.append(f"\naccepted until {each['until']}: {each['why']}", "dim")
-        table.add_row(Text(MARK[cell["outcome"]], STYLE[cell["outcome"]]), Text(cell["scenario"], "bold"), line)
+        line = Text(cell.in_short)
+        for each in cell.accepted:
+            line.append(f"\naccepted until {each.until}: {each.why}", "dim")
+        table.add_row(Text(MARK[cell.outcome], STYLE[cell.outcome]), Text(cell.scenario, "bold"), line)
     return table
 
 
-def show_failed(console: Console, failed: list[dict[str, Any]], lock: dict[str, Any]) -> None:
+def show_failed(console: Console, failed: list[GateCell], lock: GateLock) -> None:
     """The scenarios that break this lock, what they harm, and what to do about it."""
-    stories = [f"{cell['scenario']}: {cell['happened']}" for cell in failed[:STORIES_MOST]]
+    stories = [f"{cell.scenario}: {cell.happened}" for cell in failed[:STORIES_MOST]]
     if len(failed) > STORIES_MOST:
         stories.append(f"And {len(failed) - STORIES_MOST} more, in the list above.")
-    harms = dict.fromkeys(name for cell in failed for name in cell["violated"])
+    harms = dict.fromkeys(name for cell in failed for name in cell.violated)
     show_part(console, "What happened", *stories)
     show_part(console, "Why it matters", why_it_matters(harms))
     show_part(console, "What to do", *what_to_do(lock))
-    if lock["advice"]:
-        where = f"The lock is chosen in {lock['used']}. " if lock["used"] else ""
-        show_part(console, "", f"{where}In the policy, replace the lock from line {lock['line']} on by:")
-        console.print(Text(indent(lock["advice"]["change"], " " * 6), "cyan"))
+    if lock.advice:
+        where = f"The lock is chosen in {lock.used}. " if lock.used else ""
+        show_part(console, "", f"{where}In the policy, replace the lock from line {lock.line} on by:")
+        console.print(Text(indent(lock.advice.change, " " * 6), "cyan"))
     console.print(Text("See it happen", "bold"))
-    console.print(Text(f"  {runnable(failed[0]['replay'])}"))
+    console.print(Text(f"  {runnable(failed[0].replay)}"))
     console.print()
 
 
@@ -78,16 +78,16 @@ def show_part(console: Console, title: str, *paragraphs: str) -> None:
         console.print(Text(text))
 
 
-def remarks_of(verdict: dict[str, Any]) -> Iterator[str]:
-    file = verdict["policy"]["file"]
-    for each in verdict["unjudged"]:
+def remarks_of(verdict: GateVerdict) -> Iterator[str]:
+    file = verdict.policy.file
+    for each in verdict.unjudged:
         yield (
-            f"{each['lock']}/{each['store']}: {each['property'].replace('_', ' ')} is required, but no trial judges "
+            f"{each.lock}/{each.store}: {each.property.replace('_', ' ')} is required, but no trial judges "
             "it: add a scenario or a storm that does (crash-holder for liveness), or do not require it"
         )
-    for each in verdict["acceptances"]:
-        where = f"{file}:{each['line']}: the acceptance of {each['scenario']} for {each['lock']}"
-        if each["state"] == "gone":
+    for acceptance in verdict.acceptances:
+        where = f"{file}:{acceptance.line}: the acceptance of {acceptance.scenario} for {acceptance.lock}"
+        if acceptance.state == "gone":
             yield f"{where}: this no longer happens, remove the acceptance"
-        elif each["state"] == "expired":
-            yield f"{where} was valid until {each['until']}: it has expired"
+        elif acceptance.state == "expired":
+            yield f"{where} was valid until {acceptance.until}: it has expired"

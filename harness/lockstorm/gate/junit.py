@@ -1,20 +1,18 @@
 """The verdict as JUnit XML: a suite for each lock and store mode, a case for each scenario, with its message."""
 
 import xml.etree.ElementTree as ElementTree
-from typing import Any
 
 from lockstorm.base.xml_text import xml_text
-from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED
+from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED
 from lockstorm.gate.messages import as_sentence, what_to_do
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, UnjudgedProperty
 
 
-def as_junit(verdict: dict[str, Any]) -> str:
+def as_junit(verdict: GateVerdict) -> str:
     root = ElementTree.Element("testsuites", name="lockstorm")
-    for lock in verdict["locks"]:
-        cells = [cell for cell in verdict["cells"] if (cell["lock"], cell["store"]) == (lock["name"], lock["store"])]
-        unjudged = [
-            each for each in verdict["unjudged"] if (each["lock"], each["store"]) == (lock["name"], lock["store"])
-        ]
+    for lock in verdict.locks:
+        cells = verdict.cells_of(lock)
+        unjudged = [each for each in verdict.unjudged if (each.lock, each.store) == (lock.name, lock.store)]
         root.append(suite_of(lock, cells, unjudged))
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
@@ -23,47 +21,47 @@ def as_junit(verdict: dict[str, Any]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def suite_of(lock: dict[str, Any], cells: list[dict[str, Any]], unjudged: list[dict[str, str]]) -> ElementTree.Element:
-    name = f"lockstorm.{lock['name']}.{lock['store']}"
+def suite_of(lock: GateLock, cells: list[GateCell], unjudged: list[UnjudgedProperty]) -> ElementTree.Element:
+    name = f"lockstorm.{lock.name}.{lock.store}"
     suite = ElementTree.Element("testsuite", name=name)
     for cell in cells:
         suite.append(case_element(name, cell, lock))
     for each in unjudged:
-        what = each["property"].replace("_", " ")
+        what = each.property.replace("_", " ")
         case = ElementTree.SubElement(suite, "testcase", classname=name, name=f"requires {what}", time="0.000")
         ElementTree.SubElement(case, "error", message=f"no scenario of the policy judges {what}")
     counted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     suite.set("tests", str(len(suite)))
     for key, tag in counted.items():
         suite.set(key, str(len(suite.findall(f"testcase/{tag}"))))
-    suite.set("time", f"{sum(cell['took_s'] for cell in cells):.3f}")
+    suite.set("time", f"{sum(cell.took_s for cell in cells):.3f}")
     return suite
 
 
-def case_element(suite: str, cell: dict[str, Any], lock: dict[str, Any]) -> ElementTree.Element:
-    case = ElementTree.Element("testcase", classname=suite, name=cell["scenario"], time=f"{cell['took_s']:.3f}")
-    message = xml_text(cell["in_short"])
-    if cell["outcome"] == FAILED:
-        failure = ElementTree.SubElement(case, "failure", message=message, type=cell["violated"][0])
+def case_element(suite: str, cell: GateCell, lock: GateLock) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=suite, name=cell.scenario, time=f"{cell.took_s:.3f}")
+    message = xml_text(cell.in_short)
+    if cell.outcome == FAILED:
+        failure = ElementTree.SubElement(case, "failure", message=message, type=cell.violated[0])
         failure.text = xml_text(failure_text(cell, lock))
-    elif cell["outcome"] == INCONCLUSIVE:
+    elif cell.outcome == INCONCLUSIVE:
         error = ElementTree.SubElement(case, "error", message=message, type="inconclusive")
-        error.text = xml_text(f"{cell['sentence']}\nAgain, in the checkout of lockstorm: ./{cell['replay']}")
-    elif cell["outcome"] == ACCEPTED:
-        reasons = "; ".join(f"{each['why']} (until {each['until']})" for each in cell["accepted"])
-        ElementTree.SubElement(case, "skipped", message=xml_text(f"{cell['in_short']}; accepted: {reasons}"))
-    elif cell["outcome"] == NOT_JUDGED:
+        error.text = xml_text(f"{cell.sentence}\nAgain, in the checkout of lockstorm: ./{cell.replay}")
+    elif cell.outcome == ACCEPTED:
+        reasons = "; ".join(f"{each.why} (until {each.until})" for each in cell.accepted)
+        ElementTree.SubElement(case, "skipped", message=xml_text(f"{cell.in_short}; accepted: {reasons}"))
+    elif cell.outcome == NOT_JUDGED:
         ElementTree.SubElement(case, "skipped", message=message)
     return case
 
 
-def failure_text(cell: dict[str, Any], lock: dict[str, Any]) -> str:
+def failure_text(cell: GateCell, lock: GateLock) -> str:
     """A failed cell in full, as plain text."""
-    lines = [f"What happened: {cell['happened']}", f"Why it matters: {cell['matters']}"]
-    if cell["reason"]:
-        lines.append(f"Why this lock: {as_sentence(cell['reason'])}")
+    lines = [f"What happened: {cell.happened}", f"Why it matters: {cell.matters}"]
+    if cell.reason:
+        lines.append(f"Why this lock: {as_sentence(cell.reason)}")
     lines += [f"What to do: {paragraph}" for paragraph in what_to_do(lock)]
-    lines += [f"The acceptance in the policy expired: it was valid until {each['until']}." for each in cell["accepted"]]
+    lines += [f"The acceptance in the policy expired: it was valid until {each.until}." for each in cell.accepted]
     return "\n".join(
-        [*lines, f"In detail: {cell['sentence']}", f"See it again, in the checkout of lockstorm: ./{cell['replay']}"]
+        [*lines, f"In detail: {cell.sentence}", f"See it again, in the checkout of lockstorm: ./{cell.replay}"]
     )

@@ -1,8 +1,8 @@
 """The sentences about a violation, for readers who are new to locks: what happened, and why it matters."""
 
 from collections.abc import Iterable
-from typing import Any
 
+from lockstorm.results.gate_verdict import GateLock
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.scenario import scenarios
 
@@ -71,12 +71,12 @@ def why_it_matters(violated: Iterable[str]) -> str:
     return " ".join(MATTERS[name] for name in sort_properties(violated))
 
 
-def what_to_do(lock: dict[str, Any]) -> list[str]:
+def what_to_do(lock: GateLock) -> list[str]:
     """Advice about a lock of a verdict, in paragraphs: an alternative, and what prevents the scenarios that remain."""
-    paragraphs = [lock["advice"]["text"]] if lock["advice"] else []
-    if lock["prevention"]:
-        other = "this choice does not help" if lock["advice"] else "no other choice that lockstorm knows helps"
-        kept = "; ".join(f"{each['scenario']} ({each['text']})" for each in lock["prevention"])
+    paragraphs = [lock.advice.text] if lock.advice else []
+    if lock.prevention:
+        other = "this choice does not help" if lock.advice else "no other choice that lockstorm knows helps"
+        kept = "; ".join(f"{each.scenario} ({each.text})" for each in lock.prevention)
         paragraphs.append(
             f"Against these {other}; what would prevent each is given in brackets: {kept}. Leave a scenario out if it "
             "cannot happen to you ([scenarios] skip in the policy); accept it until a day if you can live with it "

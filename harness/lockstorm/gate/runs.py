@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import platform
 import secrets
@@ -12,7 +11,6 @@ import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,9 +19,10 @@ from lockstorm.base.errors import UsageError
 from lockstorm.gate.gate_plan import GatePlan
 from lockstorm.gate.gate_policy import Policy
 from lockstorm.process.machine import machine
+from lockstorm.results.gate_verdict import PolicyDigest
+from lockstorm.results.kept_run import FORMAT, ListedRun, RunDocument, RunState
 from lockstorm.results.verdict import TrialResult
 
-FORMAT = 1
 LETTERS = string.ascii_lowercase + string.digits
 LOCK_FILE = "run.lock"
 
@@ -40,27 +39,25 @@ class Run:
         self.trials = self.directory / "trials"
         self.trials.mkdir()
         write_text(self.directory / "policy.toml", policy.text)
-        self.document: dict[str, Any] = {  # run.json
-            "format": FORMAT,
-            "id": self.directory.name,
-            "state": "running",
-            "started": utc_text(begun),
-            "ended": None,
-            "policy": {"file": str(policy.file), "sha256": hashlib.sha256(policy.text.encode()).hexdigest()},
-            "seed": policy.seed,
-            "versions": versions(version),
-            "trials": [{**job.as_json(), "played": False} for job in plan.jobs],
-        }
+        self.document = RunDocument(
+            id=self.directory.name,
+            state="running",
+            started=utc_text(begun),
+            policy=PolicyDigest(str(policy.file), hashlib.sha256(policy.text.encode()).hexdigest()),
+            seed=policy.seed,
+            versions=versions(version),
+            trials=[job.kept() for job in plan.jobs],
+        )
         self._write()
 
     def note_played(self, name: str, result: TrialResult) -> None:
         """Marks a trial as played. `end` writes run.json; until then trials/NAME.json shows that it was played."""
-        self.document["versions"] |= result.versions
-        next(trial for trial in self.document["trials"] if trial["name"] == name)["played"] = True
+        self.document.versions |= result.versions
+        next(trial for trial in self.document.trials if trial.name == name).played = True
 
-    def end(self, state: str) -> None:
+    def end(self, state: RunState) -> None:
         """Writes the final state, "complete" or "interrupted", and releases the lock file."""
-        self.document |= {"state": state, "ended": utc_text(datetime.now(UTC))}
+        self.document.state, self.document.ended = state, utc_text(datetime.now(UTC))
         self._write()
         os.close(self._lock)
         (self.directory / LOCK_FILE).unlink()
@@ -103,31 +100,37 @@ def versions(version: str) -> dict[str, str]:
 # --- existing runs ---
 
 
-def list_runs(runs: Path) -> list[dict[str, Any]]:
+def list_runs(runs: Path) -> list[ListedRun]:
     """The runs in a directory, newest first. A directory without a readable run.json is no run."""
     found = []
     for directory in sorted(runs.iterdir() if runs.is_dir() else (), reverse=True):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        with contextlib.suppress(OSError, ValueError):
             found.append(describe_run(directory))
     return found
 
 
-def describe_run(directory: Path) -> dict[str, Any]:
-    document = json.loads((directory / "run.json").read_text())
-    verdict = {"sentence": "", "exit": None}
+class Ended(msgspec.Struct):
+    """The part of a verdict that the list of runs shows."""
+
+    sentence: str = ""
+    exit: int | None = None
+
+
+def describe_run(directory: Path) -> ListedRun:
+    document = msgspec.json.decode((directory / "run.json").read_bytes(), type=RunDocument)
+    verdict = Ended()
     with contextlib.suppress(OSError, ValueError):
-        verdict = json.loads((directory / "verdict.json").read_text())
-    state = document["state"]
-    return {
-        "id": document["id"],
-        "directory": str(directory),
-        "state": "interrupted" if state == "running" and not is_going_on(directory) else state,
-        "started": document["started"],
-        "ended": document["ended"],
-        "trials": len(document["trials"]),
-        "sentence": verdict["sentence"],
-        "exit": verdict["exit"],
-    }
+        verdict = msgspec.json.decode((directory / "verdict.json").read_bytes(), type=Ended)
+    return ListedRun(
+        id=document.id,
+        directory=str(directory),
+        state="interrupted" if document.state == "running" and not is_going_on(directory) else document.state,
+        started=document.started,
+        ended=document.ended,
+        trials=len(document.trials),
+        sentence=verdict.sentence,
+        exit=verdict.exit,
+    )
 
 
 def is_going_on(directory: Path) -> bool:
@@ -149,34 +152,31 @@ def remove_old_runs(runs: Path, keep: int) -> list[str]:
     """Removes all but the newest `keep` runs, except runs that are going on. Returns the ids of the removed runs."""
     removed = []
     for each in list_runs(runs)[keep:]:
-        if each["state"] != "running":
-            shutil.rmtree(each["directory"])
-            removed.append(str(each["id"]))
+        if each.state != "running":
+            shutil.rmtree(each.directory)
+            removed.append(each.id)
     return removed
 
 
-def read_kept_run(directory: Path) -> dict[str, Any]:
+def read_kept_run(directory: Path) -> RunDocument:
     """The content of run.json. Raises UsageError if the directory is not a kept run."""
     try:
-        document = json.loads((directory / "run.json").read_text())
+        return msgspec.json.decode((directory / "run.json").read_bytes(), type=RunDocument)
     except OSError as error:
         raise UsageError(f"{directory} is not a kept run: {error.strerror}: run.json") from None
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{directory}/run.json is not of format {FORMAT}: {error}") from None
     except ValueError as error:
         raise UsageError(f"{directory}/run.json is not JSON: {error}") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise UsageError(f"{directory}/run.json is not of format {FORMAT}")
-    if not isinstance(document.get("trials"), list):
-        raise UsageError(f"{directory}/run.json has no list of trials")
-    return document
 
 
-def read_results(directory: Path, document: dict[str, Any]) -> Iterator[tuple[str, TrialResult]]:
+def read_results(directory: Path, document: RunDocument) -> Iterator[tuple[str, TrialResult]]:
     """The name and the result of each trial that was played."""
-    for trial in document["trials"]:
-        path = directory / "trials" / f"{trial['name']}.json"
+    for trial in document.trials:
+        path = directory / "trials" / f"{trial.name}.json"
         if path.exists():
             try:
-                yield trial["name"], msgspec.json.decode(path.read_bytes(), type=TrialResult)
+                yield trial.name, msgspec.json.decode(path.read_bytes(), type=TrialResult)
             except msgspec.ValidationError as error:
                 raise UsageError(f"{path} is not the result of a trial: {error}") from None
             except ValueError as error:

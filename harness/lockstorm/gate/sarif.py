@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lockstorm.gate.gate_verdict import ACCEPTED, FAILED, INCONCLUSIVE
+from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE
 from lockstorm.gate.messages import MATTERS, SHORT, sort_properties, what_to_do
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
 UNKNOWN_RULE = "inconclusive"
+SarifObject = dict[str, Any]  # the standard defines them, and nothing here reads them
 BASE = "%SRCROOT%"  # the usual name of the directory to which paths are relative
 
 
@@ -23,7 +25,7 @@ def project_root(policy: Path) -> Path:
     return next((each for each in (directory, *directory.parents) if (each / ".git").exists()), usual)
 
 
-def as_sarif(verdict: dict[str, Any], root: Path) -> dict[str, Any]:
+def as_sarif(verdict: GateVerdict, root: Path) -> SarifObject:
     """The log. `root`: the directory of the project, to which the paths in it are relative."""
     rules = [rule_of(name.replace("_", "-"), SHORT[name], MATTERS[name]) for name in MATTERS]
     rules.append(
@@ -35,16 +37,16 @@ def as_sarif(verdict: dict[str, Any], root: Path) -> dict[str, Any]:
         )
     )
     index = {rule["id"]: number for number, rule in enumerate(rules)}
-    locks = {(lock["name"], lock["store"]): lock for lock in verdict["locks"]}
-    places = {key: sarif_location(lock, Path(verdict["policy"]["file"]), root) for key, lock in locks.items()}
+    locks = {(lock.name, lock.store): lock for lock in verdict.locks}
+    places = {key: sarif_location(lock, Path(verdict.policy.file), root) for key, lock in locks.items()}
     results = [
         result
-        for cell in verdict["cells"]
-        for key in [(cell["lock"], cell["store"])]
+        for cell in verdict.cells
+        for key in [(cell.lock, cell.store)]
         for result in results_of(cell, locks[key], places[key], index)
     ]
-    driver = {"name": "lockstorm", "version": verdict["versions"]["lockstorm"], "rules": rules}
-    invocation = {"executionSuccessful": not verdict["interrupted"], "exitCode": verdict["exit"]}
+    driver = {"name": "lockstorm", "version": verdict.versions["lockstorm"], "rules": rules}
+    invocation = {"executionSuccessful": not verdict.interrupted, "exitCode": verdict.exit}
     base = root.absolute().as_uri()
     run = {
         "tool": {"driver": driver},
@@ -56,7 +58,7 @@ def as_sarif(verdict: dict[str, Any], root: Path) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
 
 
-def rule_of(name: str, short: str, full: str) -> dict[str, Any]:
+def rule_of(name: str, short: str, full: str) -> SarifObject:
     return {
         "id": name,
         "shortDescription": {"text": short},
@@ -65,48 +67,46 @@ def rule_of(name: str, short: str, full: str) -> dict[str, Any]:
     }
 
 
-def results_of(
-    cell: dict[str, Any], lock: dict[str, Any], place: dict[str, Any], index: dict[str, int]
-) -> list[dict[str, Any]]:
-    if cell["outcome"] == INCONCLUSIVE and not cell["violated"]:
-        return [sarif_result(cell, place, index, UNKNOWN_RULE, "warning", cell["in_short"])]
-    if cell["outcome"] not in (FAILED, ACCEPTED, INCONCLUSIVE):
+def results_of(cell: GateCell, lock: GateLock, place: SarifObject, index: dict[str, int]) -> list[SarifObject]:
+    if cell.outcome == INCONCLUSIVE and not cell.violated:
+        return [sarif_result(cell, place, index, UNKNOWN_RULE, "warning", cell.in_short)]
+    if cell.outcome not in (FAILED, ACCEPTED, INCONCLUSIVE):
         return []
-    level = "error" if cell["outcome"] == FAILED else "note"
+    level = "error" if cell.outcome == FAILED else "note"
     advice = "".join(f" What to do: {paragraph}" for paragraph in what_to_do(lock)) if level == "error" else ""
     found = []
-    for name in sort_properties(cell["violated"]):
-        text = f"{cell['lock']}, {cell['scenario']}: {SHORT[name]}. {cell['happened']} {MATTERS[name]}{advice}"
+    for name in sort_properties(cell.violated):
+        text = f"{cell.lock}, {cell.scenario}: {SHORT[name]}. {cell.happened} {MATTERS[name]}{advice}"
         found.append(sarif_result(cell, place, index, name.replace("_", "-"), level, text))
     return found
 
 
 def sarif_result(
-    cell: dict[str, Any], place: dict[str, Any], index: dict[str, int], rule: str, level: str, text: str
-) -> dict[str, Any]:
-    result: dict[str, Any] = {
+    cell: GateCell, place: SarifObject, index: dict[str, int], rule: str, level: str, text: str
+) -> SarifObject:
+    result: SarifObject = {
         "ruleId": rule,
         "ruleIndex": index[rule],
         "level": level,
         "message": {"text": text},
         "locations": [{"physicalLocation": place}],
-        "partialFingerprints": {"lockstorm/v1": "/".join((cell["lock"], cell["store"], cell["scenario"], rule))},
-        "properties": {"replay": cell["replay"], "sentence": cell["sentence"]},
+        "partialFingerprints": {"lockstorm/v1": "/".join((cell.lock, cell.store, cell.scenario, rule))},
+        "properties": {"replay": cell.replay, "sentence": cell.sentence},
     }
-    if cell["outcome"] == ACCEPTED:
-        why = "; ".join(f"{each['why']} (until {each['until']})" for each in cell["accepted"])
+    if cell.outcome == ACCEPTED:
+        why = "; ".join(f"{each.why} (until {each.until})" for each in cell.accepted)
         result["suppressions"] = [{"kind": "external", "justification": why}]
     return result
 
 
-def sarif_location(lock: dict[str, Any], policy: Path, root: Path) -> dict[str, Any]:
+def sarif_location(lock: GateLock, policy: Path, root: Path) -> SarifObject:
     """The place in the project that chooses the lock, if the policy names it; otherwise a line of the policy."""
-    path, colon, line = (lock["used"] or "").rpartition(":")
+    path, colon, line = (lock.used or "").rpartition(":")
     if colon and line.isdigit() and int(line) > 0:
         return {"artifactLocation": sarif_artifact(policy.parent / path, root), "region": {"startLine": int(line)}}
-    if lock["used"]:
-        return {"artifactLocation": sarif_artifact(policy.parent / lock["used"], root), "region": {"startLine": 1}}
-    return {"artifactLocation": sarif_artifact(policy, root), "region": {"startLine": lock["line"]}}
+    if lock.used:
+        return {"artifactLocation": sarif_artifact(policy.parent / lock.used, root), "region": {"startLine": 1}}
+    return {"artifactLocation": sarif_artifact(policy, root), "region": {"startLine": lock.line}}
 
 
 def sarif_artifact(path: Path, root: Path) -> dict[str, str]:

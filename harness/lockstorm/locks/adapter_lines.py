@@ -3,16 +3,16 @@ protocol. Every error is for the author of the adapter, and names the key."""
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
 from lockstorm.base.errors import UsageError
-from lockstorm.results.lock_entry import Topology
+from lockstorm.results.lock_entry import Topology, Waits
 
 PROTOCOLS = (1, 2)
 OUTCOMES = ("ok", "refused", "unknown")
-WAITS = ("not", "polling", "push", "blocking-pop", "in-server")
 ANSWER_KEYS: dict[int, tuple[str, ...]] = {1: ("id", "outcome", "error", "token", "valid_until_ms", "held")}
 ANSWER_KEYS[2] = (*ANSWER_KEYS[1], "cancelled")
 OPERATIONS = {1: ("renew", "is_held", "status"), 2: ("renew", "is_held", "status", "token")}  # optional
@@ -30,6 +30,7 @@ Wait = Literal["none", "time", "forever"]
 Lease = Literal["given", "renewed", "endless", "default"]
 Reentry = Literal["same", "write-read"]
 ObjectKey = Literal["lease_ms", "form", "wait_ms"]
+RequestId = Annotated[int, Meta(ge=1, description="Counts the questions from 1; an answer repeats it.")]
 NOT_GIVEN = ("renewed", "endless", "default")  # the meanings of a lease_ms that is null: a form has one of them
 
 
@@ -37,50 +38,134 @@ class ProtocolError(UsageError):
     """An adapter violates the protocol."""
 
 
-class AcquireForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+Text = Annotated[str, Meta(pattern=r"\S")]
+UnitMs = Annotated[int, Meta(ge=1, le=UNIT_MOST_MS)]
+HoldOperation = Annotated[str, Meta(extra_json_schema={"enum": list(OPERATIONS[2])})]
+
+
+class AcquireForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One of the library's ways to ask for a lock."""
 
-    form: str  # by the library's own name
-    wait: tuple[Wait, ...]  # none: one try; time: for wait_ms; forever: without a limit
-    lease: tuple[
-        Lease, ...
-    ]  # given: lease_ms; renewed, endless or default (that of open, not renewed): what null means
-    lease_unit_ms: int = 1
-    wait_unit_ms: int = 1  # a timed wait may also be longer by this
-    operations: tuple[str, ...] | None = None  # what may be asked of a hold that it granted; None: as the hello says
+    form: Annotated[Text, Meta(description="One of the library's overloads, by its own name.")]
+    wait: Annotated[
+        tuple[Wait, ...], Meta(min_length=1, description="none: one try; time: wait_ms; forever: without a limit.")
+    ]
+    lease: Annotated[
+        tuple[Lease, ...],
+        Meta(
+            min_length=1,
+            description="given: lease_ms; what null means (one of): renewed by the library, endless, or default: that "
+            "of open, not renewed.",
+        ),
+    ]
+    lease_unit_ms: Annotated[UnitMs, Meta(description="Only multiples are asked for.")] = 1
+    wait_unit_ms: Annotated[
+        UnitMs, Meta(description="Only multiples are asked for, and a wait may be longer by one unit.")
+    ] = 1
+    operations: (
+        Annotated[
+            tuple[HoldOperation, ...],
+            Meta(description="What may be asked of a hold that this form granted; default: as in hello."),
+        ]
+        | None
+    ) = None
 
 
-class AdapterFacts(msgspec.Struct, frozen=True):
-    """What the hello of protocol 2 says of a lock, with the defaults of the keys that may be missing."""
+class AdapterHello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer to a hello of version 1, with the defaults of the keys that may be missing."""
 
-    name: str
-    owner: Owner  # who owns a hold: a thread whatever object, an object whatever thread, or a thread by an object
-    forms: tuple[AcquireForm, ...]
-    version: str = ""
-    lease: bool = False
-    token: bool = False
-    fair: bool = False
-    service: AdapterService = "redis"
-    tcp: bool = False
-    nodes: int = 1
-    topology: Topology = "single"  # of redis-servers, for which the library is configured
-    operations: tuple[str, ...] = ()
-    threads: int = 1  # most threads that one program hosts
-    modes: tuple[Mode, ...] = ("exclusive",)
-    reenters: tuple[Reentry, ...] = ()
-    cancel: bool = False  # a call under way can be cancelled
-    of_object: tuple[ObjectKey, ...] = ()  # keys of acquire that hold for the lock object, as its first acquire said
-    lease_key: str = ""  # the server's key whose remaining time is the lease; empty: there is none
-    watchdog_divisor: int = 3  # the watchdog renews after this part of its lease
-    renew_lease: bool = False  # a renewal takes lease_ms
-    validity: bool = False  # grants carry valid_until_ms
-    lenient_release: bool = False  # a release by somebody who holds nothing is answered ok
-    parts: bool = False  # a waiter may hold some of what the lock is made of
-    timer_ms: int = 1  # timers of the library fire at most this late
-    keeps: tuple[str, ...] = ()  # keys that it leaves at the server for good; "*" at the end stands for any rest
+    id: RequestId = 1
+    outcome: Literal["ok"] = "ok"
+    protocol: Literal[1, 2] = 1
+    name: Annotated[Text, Meta(description="Of the library.")]
+    version: Annotated[str, Meta(description="Of the library.")] = ""
+    source: Annotated[str, Meta(description="Where the pattern comes from.")] = ""
+    service: Annotated[AdapterService, Meta(description="What its servers are.")] = "redis"
+    lease: Annotated[bool, Meta(description="The lock frees itself when its lease runs out.")] = False
+    token: Annotated[bool, Meta(description="Every grant carries a fencing token.")] = False
+    reentrant: Annotated[bool, Meta(description="The holder may acquire again.")] = False
+    fair: Annotated[bool, Meta(description="Grants come in the order of the requests.")] = False
+    renews: Annotated[bool, Meta(description="Something extends the lease while the program runs.")] = False
+    semaphore: Annotated[bool, Meta(description="As many may hold it as open says permits.")] = False
+    tcp: Annotated[bool, Meta(description="It wants nodes as host and port.")] = False
+    waits: Waits = "polling"
+    nodes: Annotated[int, Meta(ge=1, le=NODES_MOST, description="How many independent servers it wants.")] = 1
+    topology: Annotated[
+        Topology, Meta(description="What its redis-servers are together; sentinel and cluster need tcp.")
+    ] = "single"
+    lease_unit_ms: Annotated[UnitMs, Meta(description="What its leases are counted in.")] = 1
+    operations: Annotated[
+        tuple[HoldOperation, ...], Meta(description="What it can do besides acquire and release.")
+    ] = ()
+
+
+class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer to a hello of version 2, which says more."""
+
+    protocol: Literal[1, 2] = 2
+    owner: Annotated[
+        Owner,
+        Meta(description="Who owns a hold: a thread by any object, an object in any thread, or a thread by an object."),
+    ]
+    forms: Annotated[tuple[AcquireForm, ...], Meta(min_length=1, description="What acquire can be asked for.")]
+    threads: Annotated[int, Meta(ge=1, le=THREADS_MOST, description="Most threads that one program hosts.")] = 1
+    modes: Annotated[tuple[Mode, ...], Meta(min_length=1)] = ("exclusive",)
+    reenters: Annotated[
+        tuple[Reentry, ...],
+        Meta(
+            description="same: an owner may acquire again what it holds in the same mode; write-read: a writer reads."
+        ),
+    ] = ()
+    cancel: Annotated[bool, Meta(description="A call under way can be cancelled.")] = False
+    of_object: Annotated[
+        tuple[ObjectKey, ...],
+        Meta(description="What the first acquire of a lock object says of these keys holds for the object."),
+    ] = ()
+    lease_key: Annotated[
+        str, Meta(description="The server's key whose remaining time is the lease.", pattern=r"\{resource\}")
+    ] = ""  # empty: there is none
+    watchdog_divisor: Annotated[
+        int, Meta(ge=1, le=1000, description="The watchdog renews after its lease divided by this.")
+    ] = 3
+    renew_lease: Annotated[bool, Meta(description="A renewal takes lease_ms.")] = False
+    validity: Annotated[bool, Meta(description="Grants carry valid_until_ms.")] = False
+    lenient_release: Annotated[bool, Meta(description="A release by an owner that holds nothing is answered ok.")] = (
+        False
+    )
+    parts: Annotated[
+        bool, Meta(description="The lock is made of several, and a client that waits for one may hold others.")
+    ] = False
+    timer_ms: Annotated[UnitMs, Meta(description="Timers of the library fire at most this late.")] = 1
+    keeps: Annotated[
+        tuple[Annotated[str, Meta(pattern="[^* ]")], ...],
+        Meta(
+            description="Keys that a correct library leaves at the server for good; a * at the end stands for any rest."
+        ),
+    ] = ()
 
     def key_of(self, resource: str) -> str:
         return self.lease_key.replace("{resource}", resource)
+
+
+class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The answer to every other question."""
+
+    id: RequestId
+    outcome: Literal["ok", "refused", "unknown"]
+    error: Annotated[str, Meta(description="For a reader of the log.")] = ""
+    token: Annotated[int, Meta(ge=1, description="Of a grant, or of a question for the token.")] | None = None
+    valid_until_ms: (
+        Annotated[
+            float, Meta(description="Of a grant: until when the library itself believes in it, by CLOCK_MONOTONIC.")
+        ]
+        | None
+    ) = None
+    held: Annotated[bool | None, Meta(description="Of a status: what the library believes; null: it does not say.")] = (
+        None
+    )
+    cancelled: Annotated[
+        bool, Meta(description="Version 2, of an acquire: the library raised its cancellation error.")
+    ] = False
 
 
 # --- what a value must be: a predicate, and the same in words ---
@@ -129,7 +214,7 @@ HELLO_KEYS: dict[str, Rule] = {
     "source": _TEXT,
     "service": _one_of(AdapterService),
     **dict.fromkeys(("lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"), _FLAG),
-    "waits": ((lambda value: value in WAITS), f"one of {', '.join(WAITS)}"),
+    "waits": _one_of(Waits),
     "nodes": _whole(1, NODES_MOST),
     "topology": _one_of(Topology),
     "lease_unit_ms": _whole(1, UNIT_MOST_MS),

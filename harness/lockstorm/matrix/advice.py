@@ -1,13 +1,12 @@
 """The advice of `lockstorm advise`: the answer to some needs, what it leaves open, and the table of decisions."""
 
-from typing import Any
+from msgspec import structs
 
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.matrix.advice_result import Advice, Candidate, Choice, Decision, Needs
 from lockstorm.matrix.candidates import (
     PREVENTION,
     SERVERS,
-    Candidate,
-    Needs,
     best_of,
     expires_too_early,
     names_in_short,
@@ -15,7 +14,8 @@ from lockstorm.matrix.candidates import (
     unpreventable,
 )
 from lockstorm.matrix.remedies import CRASH, EXPERT, cautions, remedies
-from lockstorm.matrix.service_kinds import compare_kinds
+from lockstorm.matrix.service_kinds import Costs, compare_kinds
+from lockstorm.results.matrix_result import MatrixCell
 
 NOT_MEASURED = (
     "Consul; and scenarios that few kinds of services were played with: between kinds, only the shared ones compare",
@@ -28,7 +28,7 @@ NOT_MEASURED = (
 )
 
 
-def remarks_on(option: Candidate, needs: Needs) -> list[str]:
+def remarks_on(option: Candidate, needs: Needs) -> tuple[str, ...]:
     """Remarks that follow from the traits of a lock, not from the matrix."""
     lock, remarks = lock_named(option.lock), []
     if needs.hold_ms and expires_too_early(lock, needs):
@@ -39,49 +39,28 @@ def remarks_on(option: Candidate, needs: Needs) -> list[str]:
         remarks.append("its waiters poll: many waiters load the server")
     if needs.contention == "high" and not lock.fair:
         remarks.append("a waiter may be overtaken")
-    return remarks
+    return tuple(remarks)
 
 
-def advise_locks(
-    needs: Needs, cells: list[dict[str, Any]], source: str, costs: dict[str, dict[str, Any]] | None = None
-) -> dict[str, Any]:
-    """The result as `advise --json` prints it: the options, the best first, and the table of decisions."""
+def advise_locks(needs: Needs, cells: list[MatrixCell], source: str, costs: Costs | None = None) -> Advice:
     options = options_for(needs, cells)
     best = best_of(needs, options)
     kinds = compare_kinds(needs, cells, costs or {})
     harmful = sorted({name for option in best for name in option.damaged + option.stuck})
-    return {
-        "needs": {
-            "for": needs.purpose,
-            "resource": needs.resource,
-            "servers": needs.servers,
-            "hold_ms": needs.hold_ms,
-            "contention": needs.contention,
-        },
-        "source": source,
-        "sentence": advice_sentence(needs, best, kinds["sentence"]),
-        "cautions": cautions(needs, best),
-        "remedies": remedies(needs, best, cells),
-        "recommended": [{"lock": option.lock, "store": option.store} for option in best],
-        "prevention": {name: PREVENTION[name] for name in harmful if name in PREVENTION},
-        "unpreventable": unpreventable(harmful),
-        "hopeless": unpreventable(harmful),  # the old name, until the next version
-        "options": [
-            {
-                "lock": option.lock,
-                "store": option.store,
-                "survives": list(option.survives),
-                "damaged": list(option.damaged),
-                "stuck": list(option.stuck),
-                "unknown": list(option.unknown),
-                "remarks": remarks_on(option, needs),
-            }
-            for option in options
-        ],
-        "kinds": kinds,
-        "decisions": decisions(cells),
-        "not_measured": list(NOT_MEASURED),
-    }
+    return Advice(
+        needs=needs,
+        source=source,
+        sentence=advice_sentence(needs, best, kinds.sentence),
+        cautions=cautions(needs, best),
+        remedies=remedies(needs, best, cells),
+        recommended=[Choice(option.lock, option.store) for option in best],
+        prevention={name: PREVENTION[name] for name in harmful if name in PREVENTION},
+        unpreventable=unpreventable(harmful),
+        options=[structs.replace(option, remarks=remarks_on(option, needs)) for option in options],
+        kinds=kinds,
+        decisions=decisions(cells),
+        not_measured=list(NOT_MEASURED),
+    )
 
 
 def advice_sentence(needs: Needs, best: list[Candidate], elsewhere: str) -> str:
@@ -113,26 +92,23 @@ def outcome_sentence(needs: Needs, best: list[Candidate], harm: tuple[str, ...])
     )
 
 
-def decisions(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The best candidates for each purpose, resource and kind of servers."""
+def decisions(cells: list[MatrixCell]) -> list[Decision]:
     rows = []
     for purpose, resource in (("efficiency", "plain"), ("correctness", "plain"), ("correctness", "checks-tokens")):
         for servers in SERVERS:
             needs = Needs(purpose, resource, servers)
             best = best_of(needs, options_for(needs, cells))
-            unprevented = unpreventable(best[0].damaged + best[0].stuck)
             rows.append(
-                {
-                    "for": purpose,
-                    "resource": resource,
-                    "servers": servers,
-                    "best": [{"lock": option.lock, "store": option.store} for option in best],
-                    "damaged": list(best[0].damaged),
-                    "stuck": list(best[0].stuck),
-                    "unpreventable": unprevented,
-                    "hopeless": unprevented,  # the old name, until the next version
-                    "unknown": list(best[0].unknown),
-                    "blocks_after_crash": CRASH in best[0].stuck,
-                }
+                Decision(
+                    purpose=purpose,
+                    resource=resource,
+                    servers=servers,
+                    best=[Choice(option.lock, option.store) for option in best],
+                    damaged=best[0].damaged,
+                    stuck=best[0].stuck,
+                    unpreventable=unpreventable(best[0].damaged + best[0].stuck),
+                    unknown=best[0].unknown,
+                    blocks_after_crash=CRASH in best[0].stuck,
+                )
             )
     return rows

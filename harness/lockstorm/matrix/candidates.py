@@ -4,19 +4,20 @@ The cells say what a lock survives. PREVENTION says which scenarios the operator
 fails only in those is better than one that fails after a pause.
 """
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.matrix.advice_result import Candidate, Needs
 from lockstorm.matrix.matrix import expected_matrix
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.matrix_result import MatrixCell
 from lockstorm.scenario.cells import WORST_FIRST
 from lockstorm.scenario.expected import pairs
 from lockstorm.scenario.scenario import MAJORITY_NODES, scenarios
@@ -71,45 +72,17 @@ PREVENTION = {
 }
 
 
-@dataclass(frozen=True)
-class Needs:
-    purpose: str
-    resource: str = "plain"
-    servers: str | None = None
-    hold_ms: int | None = None
-    contention: str | None = None
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A lock with a store mode, and its scenarios by outcome."""
-
-    lock: str
-    store: str
-    survives: tuple[str, ...]  # scenarios, including those in which the store refused the damage
-    damaged: tuple[str, ...]
-    stuck: tuple[str, ...]
-    unknown: tuple[str, ...]  # never played, inconclusive, or a control that does not hold
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        return self.survives + self.damaged + self.stuck
-
-    @property
-    def outcome(self) -> tuple[tuple[str, ...], ...]:
-        return self.damaged, self.stuck, self.unknown
-
-    def rank(self, needs: Needs) -> tuple[int, ...]:
-        """Sort key; the smallest is the best. For correctness damage counts first, and unpreventable damage most. For
-        efficiency a client that waits for ever is worse than work that is done twice; then the number of servers
-        counts."""
-        lock = lock_named(self.lock)
-        effort = lock.nodes * (1 + lock.replicas)
-        awkward = int(expires_too_early(lock, needs)) + int(needs.contention == "high" and lock.waits == "polling")
-        if needs.purpose == "efficiency":
-            return len(unpreventable(self.stuck)), effort, len(self.stuck), awkward
-        failures = len(unpreventable(self.damaged)), len(unpreventable(self.stuck))
-        return *failures, len(self.damaged), len(self.stuck), len(self.unknown), awkward, effort
+def candidate_rank(option: Candidate, needs: Needs) -> tuple[int, ...]:
+    """Sort key; the smallest is the best. For correctness damage counts first, and unpreventable damage most. For
+    efficiency a client that waits for ever is worse than work that is done twice; then the number of servers
+    counts."""
+    lock = lock_named(option.lock)
+    effort = lock.nodes * (1 + lock.replicas)
+    awkward = int(expires_too_early(lock, needs)) + int(needs.contention == "high" and lock.waits == "polling")
+    if needs.purpose == "efficiency":
+        return len(unpreventable(option.stuck)), effort, len(option.stuck), awkward
+    failures = len(unpreventable(option.damaged)), len(unpreventable(option.stuck))
+    return *failures, len(option.damaged), len(option.stuck), len(option.unknown), awkward, effort
 
 
 def unpreventable(names: Iterable[str]) -> list[str]:
@@ -121,26 +94,33 @@ def expires_too_early(lock: LockEntry, needs: Needs) -> bool:
     return bool((needs.hold_ms or 0) >= VIRTUAL_LEASE_MS and lock.lease and not lock.renews)
 
 
-def read_cells(path: Path | None) -> tuple[list[dict[str, Any]], str]:
+class PlayedCells(msgspec.Struct):
+    """The part of the file that `matrix --json` writes that the advice needs."""
+
+    cells: list[MatrixCell]
+
+
+def read_cells(path: Path | None) -> tuple[list[MatrixCell], str]:
     """The cells of a file that `matrix --json` wrote (None: of the expected verdicts), and the name of their source."""
     if path is None:
         source = "scenarios/expected.toml, which every test run compares with trials on real servers"
-        return expected_matrix()["cells"], source
+        return expected_matrix().cells, source
     try:
-        result = json.loads(path.read_text())
+        cells = msgspec.json.decode(path.read_bytes(), type=PlayedCells).cells
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}: lockstorm matrix --json prints such a file") from None
     except ValueError:
         raise UsageError(f"{path} is not JSON: lockstorm matrix --json prints such a file") from None
-    cells = result.get("cells") if isinstance(result, dict) else None
-    if not isinstance(cells, list) or not cells:
+    if not cells:
         raise UsageError(f"{path} has no cells: lockstorm matrix --json prints such a file")
     for number, cell in enumerate(cells):
         check_cell(cell, f"{path}: cell {number}")
     return cells, f"{path}, {len(cells)} cells that were played"
 
 
-def check_cell(cell: object, where: str) -> None:
+def check_cell(cell: MatrixCell, where: str) -> None:
     names_of: dict[str, list[str]] = {
         "scenario": list(scenarios()),
         "lock": [lock.name for lock in locks()],
@@ -149,10 +129,7 @@ def check_cell(cell: object, where: str) -> None:
         "control": list(WORST_FIRST),
     }
     for key, names in names_of.items():
-        value = cell.get(key) if isinstance(cell, dict) else None
-        if not isinstance(value, str):
-            raise UsageError(f"{where} says nothing about its {key}")
-        choose(f"{key} in {where}", value, names)
+        choose(f"{key} in {where}", getattr(cell, key), names)
 
 
 def servers_of(lock: LockEntry) -> tuple[str, ...]:
@@ -178,14 +155,14 @@ def scenarios_for(lock: str, store: str) -> list[str]:
     return [name for name, *pair in pairs() if pair == [lock, store] and not scenarios()[name].locks]
 
 
-Cells = dict[tuple[str, str, str], dict[str, Any]]  # by scenario, lock and store
+Cells = dict[tuple[str, str, str], MatrixCell]  # by scenario, lock and store
 
 
-def cells_by_key(cells: Iterable[dict[str, Any]]) -> Cells:
-    return {(cell["scenario"], cell["lock"], cell["store"]): cell for cell in cells}
+def cells_by_key(cells: Iterable[MatrixCell]) -> Cells:
+    return {(cell.scenario, cell.lock, cell.store): cell for cell in cells}
 
 
-def options_for(needs: Needs, cells: Iterable[dict[str, Any]]) -> list[Candidate]:
+def options_for(needs: Needs, cells: Iterable[MatrixCell]) -> list[Candidate]:
     """The candidates for these needs, the best first; equal ones in the order of the table of locks. Without servers:
     all on Redis, because locks of one service are played in the same scenarios."""
     service = "redis" if needs.servers in (None, *ON_REDIS) else needs.servers
@@ -203,15 +180,15 @@ def candidates_among(fitting: Iterable[LockEntry], needs: Needs, by_key: Cells) 
             names = [name for name in scenarios_for(lock.name, store) if can_happen(name, needs.servers)]
             of_lock = {name: by_key.get((name, lock.name, store)) for name in names}
             options.append(candidate_of(lock.name, store, of_lock))
-    return sorted(options, key=lambda option: option.rank(needs))
+    return sorted(options, key=lambda option: candidate_rank(option, needs))
 
 
 def best_of(needs: Needs, options: list[Candidate]) -> list[Candidate]:
     """The options with the same rank as the first."""
-    return [option for option in options if option.rank(needs) == options[0].rank(needs)]
+    return [option for option in options if candidate_rank(option, needs) == candidate_rank(options[0], needs)]
 
 
-def candidate_of(lock: str, store: str, cells: dict[str, dict[str, Any] | None]) -> Candidate:
+def candidate_of(lock: str, store: str, cells: dict[str, MatrixCell | None]) -> Candidate:
     outcomes = {name: advised_outcome(cell) for name, cell in cells.items()}
     by_outcome = {
         outcome: tuple(name for name, each in outcomes.items() if each == outcome)
@@ -220,16 +197,12 @@ def candidate_of(lock: str, store: str, cells: dict[str, dict[str, Any] | None])
     return Candidate(lock, store, **by_outcome)
 
 
-def advised_outcome(cell: dict[str, Any] | None) -> str:
+def advised_outcome(cell: MatrixCell | None) -> str:
     """What a cell shows about a lock: a field of Candidate. If the control does not hold, the effect of the fault is
     unknown."""
-    if cell is None or cell["control"] != "holds" or cell["result"] == "inconclusive":
+    if cell is None or cell.control != "holds" or cell.result == "inconclusive":
         return "unknown"
-    return {"holds": "survives", "fenced": "survives", "violated": "damaged", "stuck": "stuck"}[cell["result"]]
-
-
-def candidate_name(lock: str, store: str) -> str:
-    return lock if store == "open" else f"{lock} with {store}"
+    return {"holds": "survives", "fenced": "survives", "violated": "damaged", "stuck": "stuck"}[cell.result]
 
 
 def names_in_short(names: Iterable[str], most: int = NAMES_MOST) -> str:

@@ -3,10 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
+from lockstorm.results.matrix_result import (
+    CellName,
+    InapplicablePair,
+    MatrixCell,
+    MatrixResult,
+    TrialSummary,
+    UnavailableCell,
+)
 from lockstorm.scenario.cells import CellKey, cell_result, worst_cell
 from lockstorm.scenario.expected import ExpectedCell, expected, pairs
 from lockstorm.scenario.library_expected import expected_of
@@ -15,6 +22,8 @@ from lockstorm.scenario.worker_pool import TrialPool, WorkerPool, worker_count
 from lockstorm.servers.services import missing_for
 from lockstorm.trial.settings import TrialSettings
 
+NO_TRIAL = TrialSummary({}, "", "")
+
 
 @dataclass
 class CellTrials:
@@ -22,16 +31,16 @@ class CellTrials:
 
     statuses: list[dict[str, str]] = field(default_factory=list)  # one per trial, of the required properties
     results: list[str] = field(default_factory=list)
-    worst: dict[str, Any] = field(default_factory=dict)  # the trial that gives the cell its result
+    worst: TrialSummary = NO_TRIAL  # gives the cell its result
     played_again: int = 0  # times that a trial was played again, because the machine stood still
 
-    def add(self, played: dict[str, Any]) -> None:
-        result = cell_result(played["statuses"])
+    def add(self, played: TrialSummary) -> None:
+        result = cell_result(played.statuses)
         if not self.results or worst_cell([result, self.result]) != self.result:
             self.worst = played
-        self.statuses.append(played["statuses"])
+        self.statuses.append(played.statuses)
         self.results.append(result)
-        self.played_again += played.get("played_again", 0)
+        self.played_again += played.played_again
 
     @property
     def result(self) -> str:
@@ -75,10 +84,10 @@ def play_matrix(
     pool: TrialPool | None = None,
     server: str | None = None,
     config: str | None = None,
-) -> dict[str, Any]:
-    """Runs every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
-    Calls `report` after each trial. `ok`: all cells that were played are as expected. An interrupt ends it early; the
-    result then contains the cells that are complete. `pool` plays the trials; None: workers on this machine."""
+) -> MatrixResult:
+    """Plays every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
+    Calls `report` after each trial. An interrupt ends it early; the result then contains the cells that are complete.
+    `pool` plays the trials; None: workers on this machine."""
     requested = list(cell_keys)
     cell_keys = [cell_key for cell_key in requested if not cell_unavailable_reason(cell_key)]
     requests = [
@@ -100,22 +109,20 @@ def play_matrix(
         cell_of(cell_key, time_of(*cell_key[:2], time), trials[cell_key, False], trials[cell_key, True])
         for cell_key in complete
     ]
-    inapplicable = inapplicable_pairs({key[0] for key in requested}, {key[1] for key in requested})
-    return {
-        "time": time or "virtual where it can be, else real",
-        "repeat": repeat,
-        "seed": seed,
-        **({"server": server} if server else {}),
-        **({"config": config} if config else {}),
-        "cells": cells,
-        "inapplicable": inapplicable,
-        "unfit": inapplicable,  # the old name, until the next version
-        "unplayed": [named_cells(cell_key) for cell_key in unplayed],
-        "not_installed": not_installed(requested),
-        "interrupted": interrupted,
-        "played_again": sum(each.played_again for each in trials.values()),
-        "ok": not interrupted and all(cell["ok"] for cell in cells),
-    }
+    return MatrixResult(
+        time=time or "virtual where it can be, else real",
+        repeat=repeat,
+        seed=seed,
+        server=server,
+        config=config,
+        cells=cells,
+        inapplicable=inapplicable_pairs({key[0] for key in requested}, {key[1] for key in requested}),
+        unplayed=[CellName(*cell_key) for cell_key in unplayed],
+        not_installed=not_installed(requested),
+        interrupted=interrupted,
+        played_again=sum(each.played_again for each in trials.values()),
+        ok=not interrupted and all(cell.ok for cell in cells),
+    )
 
 
 def play_trials(
@@ -136,49 +143,44 @@ def play_trials(
     return True
 
 
-def matrix_exit_status(result: dict[str, Any], *, needs_all: bool) -> int:
+def matrix_exit_status(result: MatrixResult, *, needs_all: bool) -> int:
     """1: a mismatch; 3: every mismatch is inconclusive, or, where `needs_all`, a cell could not be played."""
-    wrong = [cell for cell in result["cells"] if not cell["ok"]]
-    if result["not_installed"] and (not result["cells"] or needs_all):
+    wrong = [cell for cell in result.cells if not cell.ok]
+    if result.not_installed and (not result.cells or needs_all):
         return 3
     if not wrong:
         return 0
-    return 3 if all("inconclusive" in (cell["result"], cell["control"]) for cell in wrong) else 1
+    return 3 if all("inconclusive" in (cell.result, cell.control) for cell in wrong) else 1
 
 
-def expected_matrix() -> dict[str, Any]:
-    """The table of expected verdicts, in the form of the result of `play_matrix`. The fields that describe trials are
-    absent."""
+def expected_matrix() -> MatrixResult:
+    """The table of expected verdicts, in the form of the result of `play_matrix`."""
     cells = []
-    for cell_key in pairs():
-        cell = expected().get(cell_key)
-        if cell:
-            scenario, lock, store = cell_key
+    for scenario, lock, store in pairs():
+        if cell := expected().get((scenario, lock, store)):
             result, control = cell_result(cell.fault), cell_result(cell.control)
             cells.append(
-                {
-                    "scenario": scenario,
-                    "lock": lock,
-                    "store": store,
-                    "time": time_of(scenario, lock, None),
-                    "result": result,
-                    "expected": result,
-                    "control": control,
-                    "control_expected": control,
-                    "ok": True,
-                    "verdict": cell.fault,
-                    "reason": cell.reason,
-                }
+                MatrixCell(
+                    scenario,
+                    lock,
+                    store,
+                    time=time_of(scenario, lock, None),
+                    result=result,
+                    expected=result,
+                    control=control,
+                    control_expected=control,
+                    verdict=cell.fault,
+                    reason=cell.reason,
+                )
             )
-    unplayed = [named_cells(cell_key) for cell_key in pairs() if cell_key not in expected()]
+    unplayed = [CellName(*cell_key) for cell_key in pairs() if cell_key not in expected()]
     inapplicable = inapplicable_pairs(set(scenarios()), {lock.name for lock in locks()})
-    return {"cells": cells, "inapplicable": inapplicable, "unfit": inapplicable, "unplayed": unplayed}
+    return MatrixResult(cells=cells, inapplicable=inapplicable, unplayed=unplayed)
 
 
-def not_installed(cell_keys: Iterable[CellKey]) -> list[dict[str, str]]:
-    """The cells whose servers are not installed, each with the reason."""
+def not_installed(cell_keys: Iterable[CellKey]) -> list[UnavailableCell]:
     reasons = {cell_key: cell_unavailable_reason(cell_key) for cell_key in cell_keys}
-    return [{**named_cells(cell_key), "reason": reason} for cell_key, reason in reasons.items() if reason]
+    return [UnavailableCell(*cell_key, reason) for cell_key, reason in reasons.items() if reason]
 
 
 def cell_unavailable_reason(cell_key: CellKey) -> str:
@@ -188,46 +190,37 @@ def cell_unavailable_reason(cell_key: CellKey) -> str:
     return missing_for(lock_named(lock), store, pooled=pooled)
 
 
-def named_cells(cell_key: CellKey) -> dict[str, str]:
-    return dict(zip(("scenario", "lock", "store"), cell_key, strict=True))
-
-
-def inapplicable_pairs(scenario_names: Collection[str], lock_names: Collection[str]) -> list[dict[str, str]]:
-    """The pairs of a scenario and a lock to which it does not apply, each with the reason."""
+def inapplicable_pairs(scenario_names: Collection[str], lock_names: Collection[str]) -> list[InapplicablePair]:
     return [
-        {"scenario": name, "lock": lock.name, "reason": reason}
+        InapplicablePair(name, lock.name, reason)
         for name, scenario in scenarios().items()
         for lock in map(lock_named, sorted(lock_names))
         if name in scenario_names and (reason := scenario.inapplicable_reason(lock))
     ]
 
 
-def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: CellTrials) -> dict[str, Any]:
-    scenario, lock, store = cell_key
+def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: CellTrials) -> MatrixCell:
     cell = expected_of(cell_key)
-    return {
-        "scenario": scenario,
-        "lock": lock,
-        "store": store,
-        "time": time,
-        "result": fault.result,
-        "expected": cell_result(cell.fault) if cell else None,
-        "control": control.result,
-        "control_expected": cell_result(cell.control) if cell else None,
-        "ok": as_expected(cell, fault, control),
-        "difference": difference(cell, fault, control),
-        "verdict": fault.worst["statuses"],
-        "sentence": fault.worst["sentence"],
-        "reason": cell.reason if cell else "",
-        "results": dict(Counter(fault.results)),
-        "control_results": dict(Counter(control.results)),
-        "replay": fault.worst["replay"],
-        "control_replay": control.worst["replay"],
-    }
+    return MatrixCell(
+        *cell_key,
+        time=time,
+        result=fault.result,
+        expected=cell_result(cell.fault) if cell else None,
+        control=control.result,
+        control_expected=cell_result(cell.control) if cell else None,
+        ok=as_expected(cell, fault, control),
+        difference=difference(cell, fault, control),
+        verdict=fault.worst.statuses,
+        sentence=fault.worst.sentence,
+        reason=cell.reason if cell else "",
+        results=dict(Counter(fault.results)),
+        control_results=dict(Counter(control.results)),
+        replay=fault.worst.replay,
+        control_replay=control.worst.replay,
+    )
 
 
 def as_expected(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> bool:
-    """Whether every trial has the expected status of every property."""
     if cell is None:
         return False
     return all(each == cell.fault for each in fault.statuses) and all(each == cell.control for each in control.statuses)

@@ -6,13 +6,13 @@ A test fails if a page is out of date.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
 from lockstorm.matrix.matrix import expected_matrix
 from lockstorm.matrix.matrix_table import MEANING, NOT_APPLICABLE, NOT_PLAYED, grid_of
+from lockstorm.results.matrix_result import MatrixCell, MatrixResult
 from lockstorm.scenario.cells import MARK
 from lockstorm.scenario.scenario import scenarios
 
@@ -38,10 +38,10 @@ FAMOUS_LOCKS = {
 }
 
 
-def matrix_tables(result: dict[str, Any]) -> str:
+def matrix_tables(result: MatrixResult) -> str:
     """The whole matrix: a row per scenario, a column per lock, in tables of a readable width, and a legend."""
-    grid, columns = grid_of(result["cells"])
-    inapplicable = {(pair["scenario"], pair["lock"]) for pair in result["inapplicable"]}
+    grid, columns = grid_of(result.cells)
+    inapplicable = {(pair.scenario, pair.lock) for pair in result.inapplicable}
     blocks = []
     for group in page_groups(columns):
         lines = ["| | " + " | ".join(f"`{column}`" for column in group) + " |", "|---|" + ":-:|" * len(group)]
@@ -61,47 +61,47 @@ def page_groups(columns: list[str]) -> list[list[str]]:
     return [columns[start : start + size] for start in range(0, len(columns), size or 1)]
 
 
-def page_mark(cell: dict[str, Any] | None, is_inapplicable: bool) -> str:
+def page_mark(cell: MatrixCell | None, is_inapplicable: bool) -> str:
     if cell is None:
         return NOT_APPLICABLE if is_inapplicable else NOT_PLAYED
-    control = "" if cell["control"] == "holds" else r"\*"
-    return f"{MARK[cell['result']]}{control}{'' if cell['ok'] else ' !'}"
+    control = "" if cell.control == "holds" else r"\*"
+    return f"{MARK[cell.result]}{control}{'' if cell.ok else ' !'}"
 
 
-def legend(result: dict[str, Any]) -> str:
-    cells = result["cells"]
+def legend(result: MatrixResult) -> str:
+    cells = result.cells
     entries = [
         f"{MARK[result]} {result}: {meaning}"
         for result, meaning in MEANING.items()
-        if any(cell["result"] == result for cell in cells)
+        if any(cell.result == result for cell in cells)
     ]
-    if any(cell["control"] != "holds" for cell in cells):
+    if any(cell.control != "holds" for cell in cells):
         entries.append(r"\*: the control, which is the same without the fault, does not hold either")
-    if any(not cell["ok"] for cell in cells):
+    if any(not cell.ok for cell in cells):
         entries.append("!: not as expected")
-    if result["inapplicable"]:
+    if result.inapplicable:
         entries.append(f"{NOT_APPLICABLE}: does not apply to this lock")
-    if result["unplayed"]:
+    if result.unplayed:
         entries.append("empty: not known")
     return ". ".join(entries) + "."
 
 
-def famous_table(result: dict[str, Any]) -> str:
+def famous_table(result: MatrixResult) -> str:
     """The cells that the articles discuss, as words."""
-    cells = {(cell["scenario"], f"{cell['lock']} / {cell['store']}"): cell for cell in result["cells"]}
-    inapplicable = {(pair["scenario"], pair["lock"]) for pair in result["inapplicable"]}
+    cells = {(cell.scenario, f"{cell.lock} / {cell.store}"): cell for cell in result.cells}
+    inapplicable = {(pair.scenario, pair.lock) for pair in result.inapplicable}
     lines = ["| | " + " | ".join(FAMOUS_LOCKS.values()) + " |", "|---|" + "---|" * len(FAMOUS_LOCKS)]
     for scenario in FAMOUS_SCENARIOS:
         marks = []
         for column in FAMOUS_LOCKS:
             cell = cells.get((scenario, column))
             without = NOT_APPLICABLE if (scenario, column.partition(" / ")[0]) in inapplicable else "not known"
-            marks.append(f"{MARK[cell['result']]} {cell['result']}" if cell else without)
+            marks.append(f"{MARK[cell.result]} {cell.result}" if cell else without)
         lines.append(f"| `{scenario}` | " + " | ".join(marks) + " |")
     return "\n".join(lines) + "\n"
 
 
-def reasons(result: dict[str, Any]) -> str:
+def reasons(result: MatrixResult) -> str:
     """A section per scenario: its summary, its control, its source, and the reasons of its cells."""
     blocks = []
     for name, scenario in scenarios().items():
@@ -111,18 +111,18 @@ def reasons(result: dict[str, Any]) -> str:
     return "\n".join(blocks)
 
 
-def reasons_section(scenario: str, result: dict[str, Any]) -> Iterator[str]:
+def reasons_section(scenario: str, result: MatrixResult) -> Iterator[str]:
     by_reason: dict[tuple[str, str], list[str]] = {}
-    for cell in result["cells"]:
-        if cell["scenario"] == scenario and cell["reason"]:
-            by_reason.setdefault((cell["result"], cell["reason"]), []).append(f"`{cell['lock']}/{cell['store']}`")
+    for cell in result.cells:
+        if cell.scenario == scenario and cell.reason:
+            by_reason.setdefault((cell.result, cell.reason), []).append(f"`{cell.lock}/{cell.store}`")
     for (cell_result, reason), columns in by_reason.items():
         yield f"- {MARK[cell_result]} {shortened_names(columns)}: {reason}"
     locks_by_reason: dict[str, list[str]] = {}
-    for pair in result["inapplicable"]:
-        if pair["scenario"] == scenario:
-            reason = pair["reason"].removeprefix(f"{pair['lock']} ")
-            locks_by_reason.setdefault(reason, []).append(f"`{pair['lock']}`")
+    for pair in result.inapplicable:
+        if pair.scenario == scenario:
+            reason = pair.reason.removeprefix(f"{pair.lock} ")
+            locks_by_reason.setdefault(reason, []).append(f"`{pair.lock}`")
     for reason, names in locks_by_reason.items():
         yield f"- {NOT_APPLICABLE} {shortened_names(names)}: {reason}"
 

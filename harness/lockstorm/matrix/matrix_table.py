@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
 from lockstorm.native.library import locks
+from lockstorm.results.matrix_result import InapplicablePair, MatrixCell, MatrixResult
 from lockstorm.results.verdict import played_again_words
 from lockstorm.scenario.cells import MARK
 
@@ -27,11 +27,11 @@ CELL_WIDTH = 2  # the mark of the result, and one of " *!"
 NAMES_SHOWN = 5
 WAITS = ("not", "polling", "blocking-pop", "push", "in-server")  # families of locks in their order, the simplest first
 
-Grid = dict[str, dict[str, dict[str, Any]]]  # scenario -> column -> cell
+Grid = dict[str, dict[str, MatrixCell]]  # scenario -> column -> cell
 
 
-def column_of(cell: dict[str, Any]) -> str:
-    return str(cell["lock"]) if cell["store"] == "open" else f"{cell['lock']} / {cell['store']}"
+def column_of(cell: MatrixCell) -> str:
+    return cell.lock if cell.store == "open" else f"{cell.lock} / {cell.store}"
 
 
 def rank_of(column: str) -> tuple[bool, bool, int, int, str]:
@@ -41,19 +41,19 @@ def rank_of(column: str) -> tuple[bool, bool, int, int, str]:
     return elsewhere, lock.nodes * (1 + lock.replicas) > 1, lock.nodes, WAITS.index(lock.waits), column
 
 
-def grid_of(cells: Iterable[dict[str, Any]]) -> tuple[Grid, list[str]]:
+def grid_of(cells: Iterable[MatrixCell]) -> tuple[Grid, list[str]]:
     """The cells by scenario and column, and the sorted columns."""
     grid: Grid = {}
     for cell in cells:
-        grid.setdefault(cell["scenario"], {})[column_of(cell)] = cell
+        grid.setdefault(cell.scenario, {})[column_of(cell)] = cell
     columns = {column for row in grid.values() for column in row}
     return grid, sorted(columns, key=rank_of)
 
 
-def table_mark(cell: dict[str, Any]) -> Text:
+def table_mark(cell: MatrixCell) -> Text:
     """A cell in two characters."""
-    suffix = "!" if not cell["ok"] else "*" if cell["control"] != "holds" else " "
-    return Text(MARK[cell["result"]] + suffix, STYLE[cell["result"]] + (" reverse" if not cell["ok"] else ""))
+    suffix = "!" if not cell.ok else "*" if cell.control != "holds" else " "
+    return Text(MARK[cell.result] + suffix, STYLE[cell.result] + (" reverse" if not cell.ok else ""))
 
 
 def table_groups(columns: list[str], left: int, width: int) -> list[list[str]]:
@@ -92,16 +92,16 @@ def grid_rows(grid: Grid, columns: list[str], inapplicable: set[tuple[str, str]]
     return text
 
 
-def legend_of(cells: list[dict[str, Any]], has_inapplicable: bool) -> Text:
+def legend_of(cells: list[MatrixCell], has_inapplicable: bool) -> Text:
     """The meanings of the marks that occur in the grid."""
     text = Text()
     for result, meaning in MEANING.items():
-        if any(cell["result"] == result for cell in cells):
+        if any(cell.result == result for cell in cells):
             text.append(f"{MARK[result]} {result}", STYLE[result])
             text.append(f": {meaning}\n", "dim")
-    if any(cell["control"] != "holds" for cell in cells):
+    if any(cell.control != "holds" for cell in cells):
         text.append("* its control, the same without the fault, does not hold either\n", "dim")
-    if any(not cell["ok"] for cell in cells):
+    if any(not cell.ok for cell in cells):
         text.append("! not as expected\n", "dim")
     if has_inapplicable:
         text.append(f"{NOT_APPLICABLE} the scenario does not apply to this lock\n", "dim")
@@ -109,64 +109,64 @@ def legend_of(cells: list[dict[str, Any]], has_inapplicable: bool) -> Text:
     return text
 
 
-def grid_view(console: Console, result: dict[str, Any]) -> Group:
-    grid, columns = grid_of(result["cells"])
-    inapplicable = {(pair["scenario"], pair["lock"]) for pair in result["inapplicable"]}
+def grid_view(console: Console, result: MatrixResult) -> Group:
+    grid, columns = grid_of(result.cells)
+    inapplicable = {(pair.scenario, pair.lock) for pair in result.inapplicable}
     left = max(len(scenario) for scenario in grid) + 2
     blocks: list[Text] = []
     for group in table_groups(columns, left, console.width):
         blocks += [staircase(group, left), grid_rows(grid, group, inapplicable, left), Text()]
-    return Group(*blocks, legend_of(result["cells"], bool(inapplicable)))
+    return Group(*blocks, legend_of(result.cells, bool(inapplicable)))
 
 
-def list_view(result: dict[str, Any], by_lock: bool) -> Group:
+def list_view(result: MatrixResult, by_lock: bool) -> Group:
     """A sentence per cell: every scenario of one lock, or every lock of one scenario."""
-    blocks: list[Any] = []
-    for title, cells in sections_of(result["cells"], by_lock).items():
+    blocks: list[RenderableType] = []
+    for title, cells in sections_of(result.cells, by_lock).items():
         table = Table(box=None, padding=(0, 1), show_header=False)
         for cell in cells:
-            name = cell["scenario"] if by_lock else column_of(cell)
-            suffix = "" if cell["control"] == "holds" else f"; control: {cell['control']}"
-            sentence = Text(f"{cell['sentence']}{suffix}")
-            if cell["reason"]:
-                sentence.append(f"\n{cell['reason']}", "dim")
-            mark = Text(cell["result"] + ("" if cell["ok"] else " !"), STYLE[cell["result"]])
+            name = cell.scenario if by_lock else column_of(cell)
+            suffix = "" if cell.control == "holds" else f"; control: {cell.control}"
+            sentence = Text(f"{cell.sentence}{suffix}")
+            if cell.reason:
+                sentence.append(f"\n{cell.reason}", "dim")
+            mark = Text(cell.result + ("" if cell.ok else " !"), STYLE[cell.result])
             table.add_row(Text(name, "bold"), mark, sentence)
         blocks += [Text(title, "bold underline"), table, Text()]
-    if result["inapplicable"]:
-        blocks.append(inapplicable_view(result["inapplicable"], by_lock))
+    if result.inapplicable:
+        blocks.append(inapplicable_view(result.inapplicable, by_lock))
     return Group(*blocks)
 
 
-def sections_of(cells: list[dict[str, Any]], by_lock: bool) -> dict[str, list[dict[str, Any]]]:
-    sections: dict[str, list[dict[str, Any]]] = {}
+def sections_of(cells: list[MatrixCell], by_lock: bool) -> dict[str, list[MatrixCell]]:
+    sections: dict[str, list[MatrixCell]] = {}
     for cell in cells if by_lock else sorted(cells, key=lambda cell: rank_of(column_of(cell))):
-        sections.setdefault(column_of(cell) if by_lock else cell["scenario"], []).append(cell)
+        sections.setdefault(column_of(cell) if by_lock else cell.scenario, []).append(cell)
     return sections
 
 
-def inapplicable_view(pairs: list[dict[str, str]], by_lock: bool) -> Group:
+def inapplicable_view(pairs: list[InapplicablePair], by_lock: bool) -> Group:
     """The pairs of scenario and lock that do not go together, by reason."""
     by_reason: dict[str, list[str]] = {}
     for pair in pairs:
-        reason = pair["reason"] if by_lock else pair["reason"].removeprefix(pair["lock"] + " ")
-        by_reason.setdefault(reason, []).append(pair["scenario" if by_lock else "lock"])
+        reason = pair.reason if by_lock else pair.reason.removeprefix(pair.lock + " ")
+        by_reason.setdefault(reason, []).append(pair.scenario if by_lock else pair.lock)
     lines = [Text(f"{reason}: {', '.join(names)}", "dim") for reason, names in by_reason.items()]
     return Group(Text("not applicable", "bold underline"), *(Padding(line, (0, 1)) for line in lines), Text())
 
 
-def show_matrix(console: Console, result: dict[str, Any]) -> None:
+def show_matrix(console: Console, result: MatrixResult) -> None:
     """The matrix, then the cells that are not as expected, each with the command that repeats it."""
-    cells = result["cells"]
-    by_lock = len({cell["lock"] for cell in cells}) == 1
-    by_scenario = len({cell["scenario"] for cell in cells}) == 1
+    cells = result.cells
+    by_lock = len({cell.lock for cell in cells}) == 1
+    by_scenario = len({cell.scenario for cell in cells}) == 1
     if cells:
         console.print(list_view(result, by_lock) if by_lock or by_scenario else grid_view(console, result))
         console.print()
     for cell in cells:
-        if not cell["ok"] and cell["expected"]:
+        if not cell.ok and cell.expected:
             show_difference(console, cell)
-    show_without_expectation(console, [cell for cell in cells if not cell["expected"]])
+    show_without_expectation(console, [cell for cell in cells if not cell.expected])
     console.print(closing(result))
     if cells and not (by_lock or by_scenario):
         console.print(
@@ -174,39 +174,39 @@ def show_matrix(console: Console, result: dict[str, Any]) -> None:
         )
 
 
-def show_difference(console: Console, cell: dict[str, Any]) -> None:
-    console.print(Text(f"{cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}", "bold red"))
-    console.print(Text(f"  {cell['sentence']}"))
-    console.print(Text(f"  again: {runnable(cell['replay'])}", "dim"))
-    if "control:" in cell["difference"]:
-        console.print(Text(f"  its control: {runnable(cell['control_replay'])}", "dim"))
+def show_difference(console: Console, cell: MatrixCell) -> None:
+    console.print(Text(f"{cell.scenario} with {cell.lock}/{cell.store}: {cell.difference}", "bold red"))
+    console.print(Text(f"  {cell.sentence}"))
+    console.print(Text(f"  again: {runnable(cell.replay)}", "dim"))
+    if "control:" in cell.difference:
+        console.print(Text(f"  its control: {runnable(cell.control_replay)}", "dim"))
 
 
-def show_without_expectation(console: Console, cells: list[dict[str, Any]]) -> None:
+def show_without_expectation(console: Console, cells: list[MatrixCell]) -> None:
     """Names the cells for which scenarios/expected.toml has no line."""
     by_scenario: dict[str, list[str]] = {}
     for cell in cells:
-        by_scenario.setdefault(cell["scenario"], []).append(column_of(cell))
+        by_scenario.setdefault(cell.scenario, []).append(column_of(cell))
     for scenario, columns in by_scenario.items():
         names = ", ".join(columns[:NAMES_SHOWN]) + (", …" if len(columns) > NAMES_SHOWN else "")
         line = f"{scenario}: scenarios/expected.toml says nothing yet about {len(columns)} of these cells ({names})"
         console.print(Text(line, "bold yellow"))
 
 
-def closing(result: dict[str, Any]) -> Text:
+def closing(result: MatrixResult) -> Text:
     """The last line: the number of cells, and of those not as expected, not played or not installed."""
-    count, wrong = len(result["cells"]), sum(not cell["ok"] for cell in result["cells"])
-    repeated = f", {result['repeat']} times each" if result["repeat"] > 1 else ""
+    count, wrong = len(result.cells), sum(not cell.ok for cell in result.cells)
+    repeated = f", {result.repeat} times each" if result.repeat > 1 else ""
     line = f"{count} cell{'s' if count != 1 else ''}{repeated}"
-    as_usual = "as with the defaults" if result.get("config") else "as expected"
+    as_usual = "as with the defaults" if result.config else "as expected"
     line += f", all {as_usual}" if not wrong else f": {wrong} not {as_usual}"
-    left_out = len(result["unplayed"])
-    if result["interrupted"]:
+    left_out = len(result.unplayed)
+    if result.interrupted:
         line = f"interrupted: {line}; {left_out} not known"
     elif left_out:
-        line += f"; {left_out} cannot be played in {result['time']} time"
-    for reason, number in Counter(cell["reason"] for cell in result["not_installed"]).items():
+        line += f"; {left_out} cannot be played in {result.time} time"
+    for reason, number in Counter(cell.reason for cell in result.not_installed).items():
         line += f"; {number} not installed ({reason})"
-    line += played_again_words(result.get("played_again", 0))
-    bad = wrong or result["interrupted"]
+    line += played_again_words(result.played_again)
+    bad = wrong or result.interrupted
     return Text(line, "bold red" if wrong else "bold yellow" if bad else "bold green")

@@ -6,10 +6,11 @@ shown with the result that contradicts it, and a test fails.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.matrix.candidates import Candidate, Cells, Needs, cells_by_key, names_in_short, unpreventable
+from lockstorm.matrix.advice_result import Candidate, Limit, Needs, RemedyRow, Seen
+from lockstorm.matrix.candidates import Cells, cells_by_key, names_in_short, unpreventable
+from lockstorm.results.matrix_result import MatrixCell
 
 EXPERT = (
     "An expert would not look for a better lock alone: let the resource refuse stale writes (compare-and-set or a "
@@ -64,7 +65,7 @@ REMEDIES = (
 )
 
 
-def remedies(needs: Needs, best: list[Candidate], cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def remedies(needs: Needs, best: list[Candidate], cells: Iterable[MatrixCell]) -> list[RemedyRow]:
     """For correctness: what to do if nobody can prevent what the best candidate does not survive."""
     if needs.purpose != "correctness" or not unpreventable(best[0].damaged + best[0].stuck):
         return []
@@ -72,32 +73,21 @@ def remedies(needs: Needs, best: list[Candidate], cells: Iterable[dict[str, Any]
     return [remedy_row(remedy, by_key) for remedy in REMEDIES]
 
 
-def remedy_row(remedy: Remedy, by_key: Cells) -> dict[str, Any]:
+def remedy_row(remedy: Remedy, by_key: Cells) -> RemedyRow:
     limit = None
     if remedy.limit:
         scenario, note = remedy.limit
-        limit = {"scenario": scenario, **shown(scenario, remedy.with_, by_key), "note": note}
-    return {
-        "name": remedy.name,
-        "action": remedy.action,
-        "scenario": remedy.scenario,
-        "without": shown(remedy.scenario, remedy.without, by_key),
-        "with": shown(remedy.scenario, remedy.with_, by_key),
-        "limit": limit,
-    }
+        shown = seen(scenario, remedy.with_, by_key)
+        limit = Limit(shown.lock, shown.store, shown.result, shown.command, scenario, note)
+    without, with_ = (seen(remedy.scenario, choice, by_key) for choice in (remedy.without, remedy.with_))
+    return RemedyRow(remedy.name, remedy.action, remedy.scenario, without, with_, limit)
 
 
-def shown(scenario: str, choice: tuple[str, str], by_key: Cells) -> dict[str, Any]:
-    """What a cell shows (None: it was not played), and the command that plays it."""
+def seen(scenario: str, choice: tuple[str, str], by_key: Cells) -> Seen:
     lock, store = choice
     cell = by_key.get((scenario, lock, store))
     option = "" if store == "open" else f" --store {store}"
-    return {
-        "lock": lock,
-        "store": store,
-        "result": cell["result"] if cell else None,
-        "command": f"lockstorm run {scenario} --lock {lock}{option}",
-    }
+    return Seen(lock, store, cell.result if cell else None, f"lockstorm run {scenario} --lock {lock}{option}")
 
 
 def cautions(needs: Needs, best: list[Candidate]) -> list[str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstorm.report.templates import ICONS, render
+from lockstorm.results.gate_verdict import GateCell, GateVerdict
+from lockstorm.results.matrix_result import MatrixCell, MatrixResult
 
 WORDS = {
     "holds": "nothing was violated",
@@ -58,54 +60,46 @@ def grid_page(grid: Grid, version: str) -> str:
     )
 
 
-def matrix_page(matrix: dict[str, Any], version: str) -> str:
-    gate = "policy" in matrix
-    odd_word = "not as the policy asks" if gate else "not as expected"
-    cells = [
-        {key: cell_text(cell.get(key)) for key in CELL_FIELDS}
-        | {"odd": is_odd(cell), "mismatch": mismatch_text(cell, odd_word)}
-        for cell in matrix["cells"]
-    ]
-    any_odd = any(is_odd(cell) for cell in matrix["cells"])
+def matrix_page(matrix: MatrixResult | GateVerdict, version: str) -> str:
+    cells = [grid_cell(cell) for cell in matrix.cells]
+    facts = []
+    if isinstance(matrix, MatrixResult) and matrix.time:  # not the table of expected verdicts
+        facts = [("time", matrix.time), ("seed", str(matrix.seed)), ("repeat", str(matrix.repeat))]
+    odd_word = ODD_WORDS[isinstance(matrix, GateVerdict)]
     return grid_page(
         Grid(
-            title="What the gate found" if gate else "Every lock against every scenario",
+            title="What the gate found" if isinstance(matrix, GateVerdict) else "Every lock against every scenario",
             sentence=matrix_sentence(matrix),
-            exit=1 if any_odd else 0 if cells else 3,
+            exit=1 if any(cell["odd"] for cell in cells) else 0 if cells else 3,
             words=WORDS,
             cells=cells,
             odd_word=odd_word,
             only_odd=f"only what is {odd_word}",
-            facts=[(name, str(matrix[name])) for name in ("time", "seed", "repeat") if name in matrix],
+            facts=facts,
         ),
         version,
     )
 
 
-def cell_text(value: Any) -> str:
-    return "" if value is None else str(value)
+ODD_WORDS = {False: "not as expected", True: "not as the policy asks"}  # True: of the gate
 
 
-def is_odd(cell: dict[str, Any]) -> bool:
-    """Whether a cell differs from the expected results; the matrix compares each property, see its `ok`."""
-    return not cell.get("ok", cell["result"] == cell["expected"])
+def grid_cell(cell: MatrixCell | GateCell) -> dict[str, Any]:  # for the script of the page
+    is_gate = isinstance(cell, GateCell)
+    why = (
+        cell.in_short if isinstance(cell, GateCell) else "" if cell.expected else "no result is expected for this cell"
+    )
+    mismatch = "" if cell.ok else f"{ODD_WORDS[is_gate].capitalize()}{f': {why}' if why else ''}"
+    texts = {key: getattr(cell, key) or "" for key in CELL_FIELDS}
+    return texts | {"odd": not cell.ok, "mismatch": mismatch}
 
 
-def mismatch_text(cell: dict[str, Any], odd_word: str) -> str:
-    """How a cell differs from the expected results; empty if it does not."""
-    if not is_odd(cell):
-        return ""
-    why = cell.get("in_short") or ("" if cell["expected"] else "no result is expected for this cell")
-    return f"{odd_word.capitalize()}{f': {why}' if why else ''}"
-
-
-def matrix_sentence(matrix: dict[str, Any]) -> str:
-    if "policy" in matrix:
-        return cell_text(matrix.get("sentence"))
-    cells = matrix["cells"]
-    odd = sum(is_odd(cell) for cell in cells)
-    if not cells:
+def matrix_sentence(matrix: MatrixResult | GateVerdict) -> str:
+    if isinstance(matrix, GateVerdict):
+        return matrix.sentence
+    odd = sum(not cell.ok for cell in matrix.cells)
+    if not matrix.cells:
         return "The matrix is empty"
     if odd:
-        return f"{odd:,} of {len(cells):,} cells {'is' if odd == 1 else 'are'} not as expected"
-    return f"All {len(cells):,} cells are as expected"
+        return f"{odd:,} of {len(matrix.cells):,} cells {'is' if odd == 1 else 'are'} not as expected"
+    return f"All {len(matrix.cells):,} cells are as expected"

@@ -10,7 +10,7 @@ from lockstorm.report.diagram_page import Subject, diagram_page, diagram_picture
 from lockstorm.report.library_grid import libraries_page, libraries_sentence
 from lockstorm.report.library_page import PlayedSchedule, library_subject
 from lockstorm.report.matrix_page import matrix_page, matrix_sentence
-from lockstorm.report.report_source import Recorded, is_libraries, read_recorded, read_source, table_word
+from lockstorm.report.report_source import Recorded, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_subject
 
 
@@ -44,7 +44,7 @@ def write(
         return _write_subjects(subjects, page, picture, version, limit, around)
     if against or picture or around is not None:
         raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
-    if is_libraries(made):
+    if isinstance(made, dict):
         files = [save(page, libraries_page(made, version))] if page else []
         return WrittenReport(files, libraries_sentence(made))
     files = [save(page, matrix_page(made, version))] if page else []

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.native.judgement import read_history
 from lockstorm.results.event import Event
+from lockstorm.results.gate_verdict import GateVerdict
+from lockstorm.results.matrix_result import MatrixResult
 from lockstorm.results.verdict import Verdict
 from lockstorm.scenario.play import judge_file
 
 MAGIC = b"lckstorm"
-CELL_KEYS = {"lock", "scenario", "result", "expected", "control"}
 LIBRARY_KEYS = {"adapter", "figures", "findings", "sentence", "use", "beware"}
 
 
@@ -29,7 +32,7 @@ class Recorded:
     verdict: Verdict
 
 
-def read_source(path: Path) -> Recorded | dict[str, Any]:
+def read_source(path: Path) -> Recorded | MatrixResult | GateVerdict | dict[str, Any]:
     """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, or a kept run
     of the gate. Raises UsageError for anything else."""
     if path.is_dir():
@@ -54,45 +57,47 @@ def read_recorded(path: Path) -> Recorded:
     return source
 
 
-def is_libraries(table: dict[str, Any]) -> bool:
-    return "libraries" in table
+def table_word(table: MatrixResult | GateVerdict | dict[str, Any]) -> str:
+    return "table of libraries" if isinstance(table, dict) else "matrix"
 
 
-def table_word(table: dict[str, Any]) -> str:
-    return "table of libraries" if is_libraries(table) else "matrix"
+def read_matrix(path: Path) -> MatrixResult | GateVerdict | None:
+    """The matrix, or the verdict of a gate, in a file; None if the file is not one JSON object with cells."""
+    table = _json_object(path)
+    if table is None or "cells" not in table:
+        return None
+    try:
+        return msgspec.convert(table, GateVerdict) if "policy" in table else msgspec.convert(table, MatrixResult)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}; lockstorm matrix --json writes such a file") from None
 
 
-def read_matrix(path: Path) -> dict[str, Any] | None:
-    """The matrix in a file; None if the file is not one JSON object with cells."""
-    return _read_table(path, "cells", CELL_KEYS, "lockstorm matrix --json")
-
-
-def read_libraries(path: Path) -> dict[str, Any] | None:
-    """The table of libraries in a file; None if the file is not one JSON object with libraries."""
-    table = _read_table(path, "libraries", LIBRARY_KEYS, "lockstorm libraries --json")
-    if table is not None and not isinstance(table.get("promises"), dict):
-        raise UsageError(f"{path} lacks promises; lockstorm libraries --json writes such a file")
-    return table
-
-
-def _read_table(path: Path, name: str, keys: set[str], written_by: str) -> dict[str, Any] | None:
-    """The JSON object in a file whose list `name` has objects with these keys; None if it has no such list."""
+def _json_object(path: Path) -> dict[str, Any] | None:
     try:
         table = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         return None
-    if not isinstance(table, dict) or name not in table:
+    return table if isinstance(table, dict) else None
+
+
+def read_libraries(path: Path) -> dict[str, Any] | None:
+    """The table of libraries in a file; None if the file is not one JSON object with libraries."""
+    table = _json_object(path)
+    if table is None or "libraries" not in table:
         return None
-    if not isinstance(table[name], list):
-        raise UsageError(f"{path}: {name} must be a list, as {written_by} prints it")
-    for number, each in enumerate(table[name]):
-        if not isinstance(each, dict) or not each.keys() >= keys:
-            missing = ", ".join(sorted(keys - each.keys())) if isinstance(each, dict) else "an object"
-            raise UsageError(f"{path}: {name}[{number}] lacks {missing}; {written_by} writes such a file")
+    written_by = "lockstorm libraries --json"
+    if not isinstance(table["libraries"], list):
+        raise UsageError(f"{path}: libraries must be a list, as {written_by} prints it")
+    for number, each in enumerate(table["libraries"]):
+        if not isinstance(each, dict) or not each.keys() >= LIBRARY_KEYS:
+            missing = ", ".join(sorted(LIBRARY_KEYS - each.keys())) if isinstance(each, dict) else "an object"
+            raise UsageError(f"{path}: libraries[{number}] lacks {missing}; {written_by} writes such a file")
+    if not isinstance(table.get("promises"), dict):
+        raise UsageError(f"{path} lacks promises; {written_by} writes such a file")
     return table
 
 
-def read_gate_run(directory: Path) -> dict[str, Any]:
+def read_gate_run(directory: Path) -> MatrixResult | GateVerdict:
     """The cells of a kept run of the gate (docs/gate.md)."""
     verdict = directory / "verdict.json"
     if not (directory / "run.json").exists():

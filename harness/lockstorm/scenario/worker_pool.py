@@ -20,6 +20,7 @@ import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.errors import LockstormError
+from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.results.verdict import TrialResult, Verdict
 from lockstorm.scenario.play import inconclusive, play, trial_command
 from lockstorm.trial.settings import TrialSettings
@@ -119,11 +120,11 @@ class WorkerPool:
 
     def read(self, answer: dict[str, Any]) -> Any:
         """Converts a worker's answer from JSON."""
-        return answer
+        return msgspec.convert(answer, TrialSummary)
 
     def lost(self, request: Any, reason: str) -> Any:
         """The answer for a request that was not played to its end: its worker died, or ran into an error."""
-        return summary(request, inconclusive(reason))
+        return trial_summary(request, inconclusive(reason))
 
     def play_all(self, requests: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """Plays all requests, starting them in this order. Yields each number and answer as the request ends. One that
@@ -167,16 +168,10 @@ def memory_directory() -> str | None:
     return None
 
 
-def summary(request: TrialSettings, played: Verdict | TrialResult) -> dict[str, Any]:
-    """The part of a trial's result that the matrix needs."""
+def trial_summary(request: TrialSettings, played: Verdict | TrialResult) -> TrialSummary:
     statuses = {name: played.properties[name].status for name in played.required}
     played_again = played.played_again if isinstance(played, TrialResult) else 0
-    return {
-        "statuses": statuses,
-        "sentence": played.sentence,
-        "replay": trial_command(request),
-        "played_again": played_again,
-    }
+    return TrialSummary(dict(statuses), played.sentence, trial_command(request), played_again)
 
 
 def serve(
@@ -195,8 +190,8 @@ def serve(
         print(json.dumps(msgspec.to_builtins(answer)), flush=True)
 
 
-def play_request(request: TrialSettings) -> dict[str, Any]:
-    return summary(request, play(request))
+def play_request(request: TrialSettings) -> TrialSummary:
+    return trial_summary(request, play(request))
 
 
 def give_up(signal_number: int, frame: object) -> NoReturn:

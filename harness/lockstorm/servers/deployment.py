@@ -9,6 +9,14 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
 from lockstorm.results.lock_entry import Topology
+from lockstorm.servers.deployment_tables import (
+    FAILOVER_TIMEOUT_MOST_MS,
+    KEYS,
+    PATIENCE_LEAST_MS,
+    PATIENCE_MOST_MS,
+    REPLICAS_LIMIT,
+    SENTINELS_LIMIT,
+)
 from lockstorm.servers.ensemble_settings import (
     MEMBERS,
     SCENARIO_COUNTS,
@@ -34,21 +42,12 @@ from lockstorm.servers.redis_config import (
 )
 from lockstorm.servers.topology import TOPOLOGIES, Elections
 
-REPLICAS_LIMIT = 5
 ENSEMBLES = ("etcd", "zookeeper")
-KEYS = {  # of a policy; the tables of the services have their settings
-    "deployment": ("server", "config", "replicas", "redis", "sentinel", "cluster", "postgresql", "etcd", "zookeeper"),
-    "deployment.sentinel": ("sentinels", "quorum", "down-after-milliseconds", "failover-timeout"),
-    "deployment.cluster": ("node-timeout",),
-}
-SENTINELS_LIMIT = 7
 # What decides which commits a failover forgets, and what a transaction sees. The rest of a postgresql.conf does not.
 POSTGRES_SETTINGS = ("synchronous_commit", "synchronous_standby_names", "default_transaction_isolation")
 ANY_STANDBY = "*"
 ONE_STANDBY = "a trial has one standby, whatever its name is"
 NO_EFFECT = "it decides neither what a crash forgets nor what a transaction sees"
-PATIENCE_LEAST_MS, PATIENCE_MOST_MS = 100, 30_000  # an election is waited for for 60 s (election.h)
-FAILOVER_TIMEOUT_MOST_MS = 600_000
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -19,6 +18,7 @@ from lockstorm.base.atomic_file import write_json
 from lockstorm.base.paths import runnable
 from lockstorm.cli.terminal import progress_of_done
 from lockstorm.matrix.matrix import play_matrix
+from lockstorm.results.matrix_result import MatrixResult
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.expected import pairs
 
@@ -36,22 +36,21 @@ def burner() -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def soak_matrix(cell_keys: list[CellKey], repeat: int, seed: int, report: Callable[[str], object]) -> dict[str, Any]:
+def soak_matrix(cell_keys: list[CellKey], repeat: int, seed: int, report: Callable[[str], object]) -> MatrixResult:
     with burner():
         return play_matrix(cell_keys, None, repeat, seed, report)
 
 
-def soak_report(result: dict[str, Any]) -> list[str]:
+def soak_report(result: MatrixResult) -> list[str]:
     """A line per cell that is not as expected; the last line is the verdict of the soak."""
-    wrong = [cell for cell in result["cells"] if not cell["ok"]]
+    wrong = [cell for cell in result.cells if not cell.ok]
     lines = [
-        f"  {cell['scenario']} with {cell['lock']}/{cell['store']}: {cell['difference']}; "
-        f"again: {runnable(cell['replay'])}"
+        f"  {cell.scenario} with {cell.lock}/{cell.store}: {cell.difference}; again: {runnable(cell.replay)}"
         for cell in wrong
     ]
-    count = 2 * result["repeat"] * len(result["cells"])
-    flaky = sum("a flake" in cell["difference"] for cell in wrong)
-    verdict = "clean" if result["ok"] else "FAILED"
+    count = 2 * result.repeat * len(result.cells)
+    flaky = sum("a flake" in cell.difference for cell in wrong)
+    verdict = "clean" if result.ok else "FAILED"
     lines.append(f"{verdict}: {count} trials, {len(wrong)} cells not as expected, {flaky} of them flaky")
     return lines
 
@@ -79,7 +78,7 @@ def main(repeat: int, seed: int, output: Path | None) -> None:
         write_json(output, result)
     for line in soak_report(result):
         click.echo(line)
-    raise SystemExit(0 if result["ok"] else 1)
+    raise SystemExit(0 if result.ok else 1)
 
 
 if __name__ == "__main__":

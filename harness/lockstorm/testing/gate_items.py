@@ -9,9 +9,9 @@ import pytest
 
 from lockstorm.base.errors import Inconclusive, LockstormError
 from lockstorm.base.paths import runnable
+from lockstorm.gate.gate_judge import FAILED, INCONCLUSIVE, NOT_JUDGED, judge_case
 from lockstorm.gate.gate_plan import Case, GateJob, plan_gate
 from lockstorm.gate.gate_policy import Policy, read_policy
-from lockstorm.gate.gate_verdict import FAILED, INCONCLUSIVE, NOT_JUDGED, judge_case
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import play
 from lockstorm.storm.storm import run_storm
@@ -57,13 +57,13 @@ class CaseItem(pytest.Item):
         played = {job.name: self._play(job) for job in self.case.jobs}
         self.played_again = sum(result.played_again for result in played.values())
         cell = judge_case(self.policy, self.case, played, datetime.date.today(), "")
-        if cell["outcome"] == FAILED:
-            lines = [cell["in_short"], cell["sentence"], cell["happened"], cell["matters"]]
-            raise CaseFailed("\n".join([each for each in lines if each] + [f"again: {runnable(cell['replay'])}"]))
-        if cell["outcome"] == INCONCLUSIVE:
-            raise Inconclusive(cell["in_short"])
-        if cell["outcome"] == NOT_JUDGED:
-            pytest.skip(cell["in_short"])
+        if cell.outcome == FAILED:
+            lines = [cell.in_short, cell.sentence, cell.happened, cell.matters]
+            raise CaseFailed("\n".join([each for each in lines if each] + [f"again: {runnable(cell.replay)}"]))
+        if cell.outcome == INCONCLUSIVE:
+            raise Inconclusive(cell.in_short)
+        if cell.outcome == NOT_JUDGED:
+            pytest.skip(cell.in_short)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailed | LockstormError):

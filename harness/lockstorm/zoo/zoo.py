@@ -12,6 +12,7 @@ from typing import Any
 from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.search_plan import FAULTS, plan_search
 from lockstorm.matrix.matrix import cell_unavailable_reason, playing_order
+from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.scenario.worker_pool import TrialPool, WorkerPool, worker_count
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.zoo.zoo_entries import Bug
@@ -100,7 +101,7 @@ def play_scenarios(
     wanted = [(bug, role) for bug in playable for role in ("bug", "fixed")]
     wanted.sort(key=lambda pair: playing_order(scenario_request(*pair)))
     requests = [scenario_request(*pair) for pair in wanted]
-    played: dict[str, dict[str, Shown]] = {}
+    played: dict[str, dict[str, TrialSummary]] = {}
     with pool or WorkerPool(worker_count(requests)) as workers:
         for number, summary in workers.play_all(requests):
             bug, role = wanted[number]
@@ -114,14 +115,14 @@ def scenario_request(bug: Bug, role: str) -> TrialSettings:
     return bug.request_for(bug.lock if role == "bug" else bug.fixed)
 
 
-def scripted_json(bug: Bug, played: Mapping[str, Shown]) -> Shown:
+def scripted_json(bug: Bug, played: Mapping[str, TrialSummary]) -> Shown:
     return {
         "scenario": bug.scenario,
-        **{role: played[role]["statuses"].get(bug.property, "inconclusive") for role in ("bug", "fixed")},
-        "sentence": played["bug"]["sentence"],
-        "fixed_sentence": played["fixed"]["sentence"],
-        "replay": played["bug"]["replay"],
-        "fixed_replay": played["fixed"]["replay"],
+        **{role: played[role].statuses.get(bug.property, "inconclusive") for role in ("bug", "fixed")},
+        "sentence": played["bug"].sentence,
+        "fixed_sentence": played["fixed"].sentence,
+        "replay": played["bug"].replay,
+        "fixed_replay": played["fixed"].replay,
     }
 
 

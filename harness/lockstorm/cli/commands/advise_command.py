@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,6 +12,7 @@ from lockstorm.cli.terminal import console, print_json
 from lockstorm.matrix import advice as advise_
 from lockstorm.matrix import advice_table as advise_table
 from lockstorm.matrix import candidates, service_kinds
+from lockstorm.matrix.advice_result import Needs
 from lockstorm.trial.settings import DURATION_LIMIT_MS
 
 
@@ -68,13 +68,13 @@ def advise_command(
         print_json(advice)
     else:
         advise_table.show_advice(console(), advice)
-    has_answer = any(option["survives"] or option["damaged"] or option["stuck"] for option in advice["options"])
+    has_answer = any(option.known for option in advice.options)
     return 0 if has_answer else 3
 
 
 def needs_of(
     purpose: str | None, resource: str | None, servers: str | None, hold_ms: int | None, contention: str | None
-) -> candidates.Needs:
+) -> Needs:
     if purpose is None:
         raise UsageError("--for efficiency or --for correctness? Without options, lockstorm advise asks on a terminal")
     choose("purpose", purpose, list(candidates.PURPOSES))
@@ -84,10 +84,10 @@ def needs_of(
     if contention is not None:
         choose("contention", contention, list(candidates.CONTENTION))
     check_range("--hold", hold_ms, 1, DURATION_LIMIT_MS)
-    return candidates.Needs(purpose, resource or "plain", servers, hold_ms, contention)
+    return Needs(purpose, resource or "plain", servers, hold_ms, contention)
 
 
-def ask() -> candidates.Needs:
+def ask() -> Needs:
     """Asks for the needs on the terminal."""
     purpose = ask_one("What does a lock that fails cost?", candidates.PURPOSES)
     resource = ask_one("What does the protected resource do?", candidates.RESOURCES)
@@ -98,8 +98,8 @@ def ask() -> candidates.Needs:
     return needs_of(purpose, resource, servers, hold_ms, contention)
 
 
-def ask_one(question: str, answers: dict[str, str]) -> Any:
+def ask_one(question: str, answers: dict[str, str]) -> str:
     click.echo(question)
     for answer, meaning in answers.items():
         click.echo(f"  {answer}: {meaning}")
-    return click.prompt("", prompt_suffix="> ", type=click.Choice(list(answers)), default=next(iter(answers)))
+    return str(click.prompt("", prompt_suffix="> ", type=click.Choice(list(answers)), default=next(iter(answers))))

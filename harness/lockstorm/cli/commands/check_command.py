@@ -121,14 +121,14 @@ def check_run(directory: Path, as_json: bool) -> int:
     from lockstorm.gate.gate_text import show_verdict
 
     with waiting(f"{directory} ..."):
-        verdict, differences = judge_again(directory)
+        verdict = judge_again(directory)
     if as_json:
-        print_json({**verdict, "differences": differences})
+        print_json(verdict)
     else:
         out = console()
         show_verdict(out, verdict)
-        for each in differences:
+        for each in verdict.differences or ():
             out.print(Text(f"differs from the verdict of the run: {each}", "bold yellow"))
-        if not differences:
+        if not verdict.differences:
             out.print(Text("every trial has the same verdict as in the run", "dim"))
-    return int(verdict["exit"])
+    return verdict.exit

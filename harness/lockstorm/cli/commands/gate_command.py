@@ -59,7 +59,7 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
                 "dim",
             )
         )
-    return INTERRUPTED if verdict["interrupted"] else int(verdict["exit"])
+    return INTERRUPTED if verdict.interrupted else verdict.exit
 
 
 def make_output(output: Path) -> None:

@@ -86,7 +86,7 @@ def matrix_command(
         click.echo(matrix_pages.matrix_tables(result), nl=False)
     else:
         matrix_table.show_matrix(console(), result)
-    if result["interrupted"]:
+    if result.interrupted:
         return INTERRUPTED
     return matrix_.matrix_exit_status(result, needs_all=bool(os.environ.get("CI")))  # in CI nothing may be left out
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+import msgspec
 from rich.table import Table
 from rich.text import Text
 
@@ -36,14 +37,14 @@ def runs_command(directory: Path | None, file: Path, keep: int | None, as_json: 
     removed = remove_old_runs(where, keep) if keep is not None else []
     known = list_runs(where)
     if as_json:
-        print_json({"runs": known, "removed": removed})
+        print_json({"runs": msgspec.to_builtins(known), "removed": removed})
         return 0
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for title in ("id", "state", "exit", "trials", ""):
         table.add_column(title, no_wrap=title == "id")
     for each in known:
-        status = "" if each["exit"] is None else str(each["exit"])
-        table.add_row(Text(each["id"], "bold"), each["state"], status, str(each["trials"]), Text(each["sentence"]))
+        status = "" if each.exit is None else str(each.exit)
+        table.add_row(Text(each.id, "bold"), each.state, status, str(each.trials), Text(each.sentence))
     console().print(table if known else Text(f"no runs in {where}", "dim"))
     if removed:
         console().print(Text(f"removed: {', '.join(removed)}", "dim"))

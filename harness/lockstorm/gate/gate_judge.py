@@ -1,18 +1,28 @@
-"""The verdict of a gate as one JSON object: every output is rendered from it. Pure functions: nothing is played here.
-
-docs/verdict.schema.json is its schema, docs/gate.md explains it.
-"""
+"""Judges the trials of a gate. Pure functions: nothing is played here."""
 
 import datetime
 from collections.abc import Iterable
-from typing import Any
+from typing import Final
 
-import msgspec
+from msgspec import structs
 
 from lockstorm.gate.gate_advice import advise_instead
 from lockstorm.gate.gate_plan import Case, GateJob, GatePlan
 from lockstorm.gate.gate_policy import Acceptance, LockChoice, Policy
 from lockstorm.gate.messages import short_message, sort_properties, what_happened, why_it_matters
+from lockstorm.results.gate_verdict import (
+    AcceptanceState,
+    AcceptanceText,
+    GateCell,
+    GateLock,
+    GateTrial,
+    GateVerdict,
+    JudgedAcceptance,
+    Outcome,
+    Prevention,
+    UnjudgedProperty,
+)
+from lockstorm.results.kept_run import RunDocument
 from lockstorm.results.properties import REQUIRED
 from lockstorm.results.statistics import percent, upper_bound
 from lockstorm.results.verdict import TrialResult, effects_sentence
@@ -20,62 +30,57 @@ from lockstorm.scenario.cells import cell_result
 from lockstorm.scenario.expected import expected
 from lockstorm.scenario.scenario import scenarios
 
-FORMAT = 1
-PASSED, ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED = "passed", "accepted", "failed", "inconclusive", "not-judged"
+PASSED: Final = "passed"
+ACCEPTED: Final = "accepted"
+FAILED: Final = "failed"
+INCONCLUSIVE: Final = "inconclusive"
+NOT_JUDGED: Final = "not-judged"
+OUT_OF_TIME = "the budget of time was used up"  # why trials are missing
+INTERRUPTED = "the run was interrupted"
 WORST_STATUS = ("violated", "inconclusive", "holds")
 
 Played = dict[str, TrialResult]  # the name of a job -> the result of its trial
 
 
 def judge_gate(
-    policy: Policy, plan: GatePlan, played: Played, today: datetime.date, *, why_missing: str
-) -> dict[str, Any]:
-    """The verdict. `why_missing`: the reason why `played` lacks trials of the plan, if it does."""
+    policy: Policy, plan: GatePlan, played: Played, today: datetime.date, run: RunDocument, why_missing: str
+) -> GateVerdict:
+    """The verdict of a run. `why_missing`: the reason why `played` lacks trials of the plan, if it does."""
     cells = [judge_case(policy, case, played, today, why_missing) for case in plan.cases]
     unjudged = [each for lock in policy.locks for each in find_unjudged(lock, cells)]
-    outcomes = {cell["outcome"] for cell in cells}
-    exit_status = 1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0
-    failed = {lock.title: [cell["scenario"] for cell in failed_cells(cells, lock)] for lock in policy.locks}
-    advice = {
-        lock.title: advise_instead(policy, lock, failed[lock.title]) for lock in policy.locks if failed[lock.title]
-    }
-    return {
-        "format": FORMAT,
-        "exit": exit_status,
-        "sentence": gate_sentence(cells, unjudged),
-        "played_again": sum(result.played_again for result in played.values()),
-        "locks": [lock_as_json(lock, advice.get(lock.title), cells) for lock in policy.locks],
-        "cells": cells,
-        "unjudged": unjudged,
-        "inapplicable": list(plan.inapplicable),
-        "unfit": list(plan.inapplicable),  # the old name, until the next version
-        "acceptances": [judge_acceptance(each, cells, today) for each in policy.accepted],
-    }
+    outcomes = {cell.outcome for cell in cells}
+    return GateVerdict(
+        run=run.id,
+        interrupted=why_missing == INTERRUPTED,
+        policy=run.policy,
+        exit=1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0,
+        sentence=gate_sentence(cells, unjudged),
+        played_again=sum(result.played_again for result in played.values()),
+        locks=[judge_lock(policy, lock, failed_cells(cells, lock)) for lock in policy.locks],
+        cells=cells,
+        unjudged=unjudged,
+        inapplicable=list(plan.inapplicable),
+        acceptances=[judge_acceptance(each, cells, today) for each in policy.accepted],
+        versions=run.versions,
+    )
 
 
-def lock_as_json(lock: LockChoice, advice: dict[str, Any] | None, cells: list[dict[str, Any]]) -> dict[str, Any]:
-    failed = [cell["scenario"] for cell in failed_cells(cells, lock)]
-    left = [name for name in failed if name in scenarios() and (advice is None or name in advice["broken"])]
-    return {
-        "name": lock.name,
-        "store": lock.store,
-        "require": list(lock.require),
-        "line": lock.line,
-        "used": lock.used,
-        "advice": advice,
-        "prevention": [{"scenario": name, "text": scenarios()[name].control} for name in left],
-    }
+def judge_lock(policy: Policy, lock: LockChoice, failed: list[GateCell]) -> GateLock:
+    names = [cell.scenario for cell in failed]
+    advice = advise_instead(policy, lock, names) if names else None
+    left = [name for name in names if name in scenarios() and (advice is None or name in advice.broken)]
+    prevention = [Prevention(name, scenarios()[name].control) for name in left]
+    return GateLock(lock.name, lock.store, list(lock.require), lock.line, lock.used, advice, prevention)
 
 
-def failed_cells(cells: list[dict[str, Any]], lock: LockChoice) -> list[dict[str, Any]]:
-    mine = [cell for cell in cells if (cell["lock"], cell["store"]) == (lock.name, lock.store)]
-    return [cell for cell in mine if cell["outcome"] == FAILED]
+def failed_cells(cells: list[GateCell], lock: LockChoice) -> list[GateCell]:
+    return [cell for cell in cells if (cell.lock, cell.store) == (lock.name, lock.store) and cell.outcome == FAILED]
 
 
 # --- a case ---
 
 
-def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date, why_missing: str) -> dict[str, Any]:
+def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date, why_missing: str) -> GateCell:
     done = [(job, played[job.name]) for job in case.jobs if job.name in played]
     missing = len(case.jobs) - len(done)
     statuses = worst_statuses(case.lock.require, [result for _, result in done])
@@ -90,35 +95,36 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
     controls = [statuses_of(case.lock.require, result) for job, result in done if job.request.control]
     deployed = next((result.deployment for _, result in done if result.deployment and result.deployment.effects), None)
     in_short = cell_in_short(outcome, violated, shown, done, case, missing, why_missing)
-    return {
-        "lock": case.lock.name,
-        "store": case.lock.store,
-        "scenario": case.scenario,
-        "time": case.time,
-        "outcome": outcome,
-        "ok": outcome in (PASSED, ACCEPTED, NOT_JUDGED),
-        "statuses": statuses,
-        "violated": violated,
-        "result": status_word(faults),
-        "expected": None,
-        "control": status_word(controls),
-        "control_expected": None,
-        "sentence": shown.sentence if shown else why_missing,
-        "in_short": "; ".join(filter(None, (in_short, effects_sentence(deployed, always=False)))),
-        "deployment": msgspec.to_builtins(deployed),
-        "happened": what_happened(case.scenario, shown_job.request.control, shown, violated)
-        if shown_job and shown and violated
-        else "",
-        "matters": why_it_matters(violated),
-        "reason": known_reason(case),
-        "accepted": [acceptance_as_json(each) for each in matching if set(each.properties) & set(violated)],
-        "replay": cell_replay_command(case, done, control=False),
-        "control_replay": cell_replay_command(case, done, control=True),
-        "shown": shown_job.name if shown_job else None,
-        "trials": [trial_as_json(job, result, case.lock.require) for job, result in done],
-        "planned": len(case.jobs),
-        "took_s": round(sum(result.took_s or 0.0 for _, result in done), 3),
-    }
+    happened = ""
+    if shown_job and shown and violated:
+        happened = what_happened(case.scenario, shown_job.request.control, shown, violated)
+    return GateCell(
+        lock=case.lock.name,
+        store=case.lock.store,
+        scenario=case.scenario,
+        time=case.time,
+        outcome=outcome,
+        ok=outcome in (PASSED, ACCEPTED, NOT_JUDGED),
+        statuses=statuses,
+        violated=violated,
+        result=status_word(faults),
+        expected=None,
+        control=status_word(controls),
+        control_expected=None,
+        sentence=shown.sentence if shown else why_missing,
+        in_short="; ".join(filter(None, (in_short, effects_sentence(deployed, always=False)))),
+        deployment=deployed,
+        happened=happened,
+        matters=why_it_matters(violated),
+        reason=known_reason(case),
+        accepted=[acceptance_text(each) for each in matching if set(each.properties) & set(violated)],
+        replay=cell_replay_command(case, done, control=False),
+        control_replay=cell_replay_command(case, done, control=True),
+        shown=shown_job.name if shown_job else None,
+        trials=[trial_of(job, result, case.lock.require) for job, result in done],
+        planned=len(case.jobs),
+        took_s=round(sum(result.took_s or 0.0 for _, result in done), 3),
+    )
 
 
 def property_status(name: str, result: TrialResult) -> str | None:
@@ -156,7 +162,7 @@ def worst_status(require: tuple[str, ...], done: list[tuple[GateJob, TrialResult
     return min(done, key=badness)
 
 
-def gate_outcome(statuses: dict[str, str], violated: list[str], uncovered: list[str], unclear: bool) -> str:
+def gate_outcome(statuses: dict[str, str], violated: list[str], uncovered: list[str], unclear: bool) -> Outcome:
     if uncovered:
         return FAILED
     if unclear:
@@ -223,58 +229,42 @@ def cell_replay_command(case: Case, done: list[tuple[GateJob, TrialResult]], *, 
     return next((job.replay for job in case.jobs if job.request.control is control), "")
 
 
-def trial_as_json(job: GateJob, result: TrialResult, require: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "name": job.name,
-        "control": job.request.control,
-        "seed": job.request.seed,
-        "statuses": statuses_of(require, result),
-        "sentence": result.sentence,
-        "replay": job.replay,
-    }
+def trial_of(job: GateJob, result: TrialResult, require: tuple[str, ...]) -> GateTrial:
+    statuses = statuses_of(require, result)
+    return GateTrial(job.name, job.request.control, job.request.seed, statuses, result.sentence, job.replay)
 
 
 # --- acceptances, and what was never judged ---
 
 
-def acceptance_as_json(each: Acceptance) -> dict[str, Any]:
-    return {
-        "lock": each.lock,
-        "store": each.store,
-        "scenario": each.scenario,
-        "properties": list(each.properties),
-        "why": each.why,
-        "until": each.until.isoformat(),
-        "line": each.line,
-    }
+def acceptance_text(each: Acceptance) -> AcceptanceText:
+    until = each.until.isoformat()
+    return AcceptanceText(each.lock, each.store, each.scenario, list(each.properties), each.why, until, each.line)
 
 
-def judge_acceptance(each: Acceptance, cells: list[dict[str, Any]], today: datetime.date) -> dict[str, Any]:
-    """The acceptance with its state. used: the violation was seen; expired: it was seen after the last day; gone: it
-    was not seen; unknown: it was not seen, but a trial is missing or inconclusive."""
-    mine = [cell for cell in cells if each.covers(cell["lock"], cell["store"], cell["scenario"])]
-    seen = any(set(each.properties) & set(cell["violated"]) for cell in mine)
-    if seen:
+def judge_acceptance(each: Acceptance, cells: list[GateCell], today: datetime.date) -> JudgedAcceptance:
+    mine = [cell for cell in cells if each.covers(cell.lock, cell.store, cell.scenario)]
+    state: AcceptanceState
+    if any(set(each.properties) & set(cell.violated) for cell in mine):
         state = "used" if each.until >= today else "expired"
     else:
-        state = "unknown" if any(cell["outcome"] == INCONCLUSIVE for cell in mine) else "gone"
-    return {**acceptance_as_json(each), "state": state}
+        state = "unknown" if any(cell.outcome == INCONCLUSIVE for cell in mine) else "gone"
+    return JudgedAcceptance(**structs.asdict(acceptance_text(each)), state=state)
 
 
-def find_unjudged(lock: LockChoice, cells: list[dict[str, Any]]) -> list[dict[str, str]]:
+def find_unjudged(lock: LockChoice, cells: list[GateCell]) -> list[UnjudgedProperty]:
     """The required properties of a lock that no trial of the policy judges."""
-    mine = [cell for cell in cells if (cell["lock"], cell["store"]) == (lock.name, lock.store)]
+    mine = [cell for cell in cells if (cell.lock, cell.store) == (lock.name, lock.store)]
     return [
-        {"lock": lock.name, "store": lock.store, "property": name}
+        UnjudgedProperty(lock.name, lock.store, name)
         for name in lock.require
-        if not any(name in cell["statuses"] for cell in mine) and all(cell["trials"] for cell in mine)
+        if not any(name in cell.statuses for cell in mine) and all(cell.trials for cell in mine)
     ]
 
 
-def gate_sentence(cells: list[dict[str, Any]], unjudged: list[dict[str, str]]) -> str:
+def gate_sentence(cells: list[GateCell], unjudged: list[UnjudgedProperty]) -> str:
     counts = {
-        outcome: sum(cell["outcome"] == outcome for cell in cells)
-        for outcome in (PASSED, ACCEPTED, FAILED, INCONCLUSIVE)
+        outcome: sum(cell.outcome == outcome for cell in cells) for outcome in (PASSED, ACCEPTED, FAILED, INCONCLUSIVE)
     }
     phrases = [f"{counts[FAILED]} failed"] if counts[FAILED] else []
     phrases += [f"{counts[INCONCLUSIVE]} could not be judged"] if counts[INCONCLUSIVE] else []
