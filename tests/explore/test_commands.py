@@ -9,7 +9,7 @@ import pytest
 from lockstorm.explore.explore import replay_schedule, search_schedules
 from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file, read_schedule_file
 from lockstorm.explore.search_plan import SearchRequest, plan_search
-from lockstorm.report.story import StoryRenderer, resolve_targets
+from lockstorm.report.story import story_rows
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import HeardCommand
 from tests.helpers.support import lockstorm
@@ -98,9 +98,7 @@ def test_the_command_prints_them_and_gives_them_as_json(tmp_path: Path) -> None:
 def struck_in_story(lock: str, *lines: str) -> list[tuple[str, str]]:
     events: list[Event] = []
     replay_schedule(schedule_of(lock, *lines), "found", events)
-    return [
-        (line.actor, line.text) for line in StoryRenderer().lines(resolve_targets(events)) if "strikes" in line.text
-    ]
+    return [(row.who, row.story) for row in story_rows(events) if "strikes" in row.story]
 
 
 @pytest.mark.parametrize("fault", ["lose-reply", "drop-request", "hold-request", "error-reply", "duplicate-request"])

@@ -9,6 +9,7 @@ from msgspec import structs
 from lockstorm.report.diagram import Arrow, Bar, Diagram
 from lockstorm.report.history_model import diagram_of
 from lockstorm.report.lanes import lanes_of
+from lockstorm.report.story import story_rows
 from lockstorm.report.window import Gap, lines_of, shown_rows
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict, VerdictPolicy
@@ -344,3 +345,20 @@ def test_every_row_is_shown_or_in_a_gap() -> None:
     assert lines == [0, 1, Gap(2, 4), 5, Gap(6, 8)]
     assert lines_of([], total=3) == [Gap(0, 2)]
     assert lines_of([0, 1, 2], total=3) == [0, 1, 2]
+
+
+def test_a_release_answered_after_the_next_grant_ends_its_own_lease_only() -> None:
+    one, two = granted("A"), granted("B", 20)
+    diagram = diagram_of(
+        written(opened("A", 1000), opened("B", 1000), one, releases("A", 10), two, released("A", at=30)), NOTHING
+    )
+    assert [(bar.label, bar.ended) for bar in bars(diagram, "lease")] == [("A", "B was granted the lock"), ("B", "")]
+
+
+def test_only_a_grant_beyond_the_permits_is_told_beside_other_holders() -> None:
+    events = written(opened("A", permits=2), granted("A"), granted("B"), granted("C"))
+    assert [row.story for row in story_rows(events)] == [
+        "is granted the lock",
+        "is granted the lock",
+        "is granted the lock - and A and B still believe in it",
+    ]

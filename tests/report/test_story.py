@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from lockstorm.report.story import StoryRenderer, resolve_targets
+from lockstorm.report.story import story_rows
 from lockstorm.results.event import Event
 from tests.helpers.support import trial
 
 
 def rendered(events: list[Event]) -> list[str]:
-    return [f"{line.actor} {line.text}" for line in StoryRenderer().lines(resolve_targets(events))]
+    return [f"{row.who} {row.story}" for row in story_rows(events)]
 
 
 def test_a_lease_that_runs_out_has_a_line() -> None:

@@ -14,7 +14,8 @@ from lockstorm.base import paths
 from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.matrix_table import STYLE
-from lockstorm.report.story import STANDING_STILL, story_table
+from lockstorm.report.story import story_table
+from lockstorm.report.story_words import STANDING_STILL
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import play

@@ -1,14 +1,16 @@
 """Prints the progress and the result of a search of a library in a terminal."""
 
-from collections.abc import Sequence
 from typing import Any
 
+from msgspec import convert
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
 from lockstorm.library_search.library_plan import LibraryPlan
+from lockstorm.report.story import call_story_table
+from lockstorm.results.call_event import CallStoryLine
 
 STYLES = {0: "bold green", 1: "bold red"}
 
@@ -30,7 +32,7 @@ def show_library_search(out: Console, result: dict[str, Any], *, quiet: bool) ->
     """Prints the story of the smallest schedule, the numbers of the search, and the verdict."""
     found = result.get("found")
     if found and not quiet:
-        out.print(library_story_table(found["story"]))
+        out.print(call_story_table(convert(found["story"], list[CallStoryLine])))
         out.print()
     if found:
         for line in (*found["workload"], *found["schedule"]):
@@ -48,21 +50,9 @@ def show_library_search(out: Console, result: dict[str, Any], *, quiet: bool) ->
 
 def show_library_replay(out: Console, result: dict[str, Any], *, quiet: bool) -> None:
     if not quiet:
-        out.print(library_story_table(result["story"]))
+        out.print(call_story_table(convert(result["story"], list[CallStoryLine])))
         out.print()
     out.print(Text(result["sentence"], STYLES.get(result["exit"], "bold yellow")))
-
-
-def library_story_table(story: Sequence[dict[str, Any]]) -> Table:
-    table = Table(box=None, padding=(0, 1), show_header=False)
-    for line in story:
-        broken = line.get("broken", "")
-        style = "bold red" if broken else ""
-        if line["what"] or not broken:
-            table.add_row(Text(f"{line['at_s']:.3f} s", "dim"), line["who"], Text(line["what"], style))
-        if broken:
-            table.add_row("", "", Text(f"✗ {broken}", "bold red"))
-    return table
 
 
 def _left_out(found: dict[str, Any]) -> str:

@@ -27,6 +27,10 @@ class Row:
     record: Event | None = None
     who: str = ""  # in the story
     story: str = ""  # its words there; empty: the story leaves it out
+    style: str = ""  # ... and their style in a terminal
+    holder: str = ""  # the client that was granted a lease last, if it runs at the server or is over now
+    rest_ns: int = 0  # of that lease
+    lease_ns: int = 0
     evidence: list[int] = field(default_factory=list)  # numbers of the pieces of evidence that name it
 
     @property

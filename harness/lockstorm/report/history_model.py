@@ -14,16 +14,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lockstorm.native.library import FOREVER
+from msgspec import structs
+
+from lockstorm.native.library import FLAG_TEXT, FOREVER
 from lockstorm.report.answers import EXTENSION, AnswerSelection
 from lockstorm.report.diagram import Arrow, Bar, Diagram, Row, numbered_evidence
 from lockstorm.report.labels import phrase
 from lockstorm.report.lanes import host_of, lanes_of, lock_lane
-from lockstorm.report.story import PROVED_LATER, STANDING_STILL, TRAIT_RENEWS, resolve_targets
+from lockstorm.report.story_words import STANDING_STILL, StoryWords
 from lockstorm.results.event import Event
+from lockstorm.results.properties import RELEASE_POLICIES
 from lockstorm.results.verdict import PropertyVerdict, Verdict
 
-TRAIT_REENTRANT = 4  # harness/locks/common/lock.h, in lock-open's `extra`
+TRAIT_REENTRANT, TRAIT_RENEWS = 4, 16  # harness/locks/common/lock.h, in lock-open's `extra`
 NS_PER_MS = 1_000_000
 KINDS_WITHOUT_ROW = ("text", "text-more", "parameter", "clock")
 # What a rule of these faults does to a message, and the message's direction. Any other rule is drawn as fired.
@@ -41,12 +44,29 @@ DISPOSITIONS = {
 
 def diagram_of(events: list[Event], verdict: Verdict) -> Diagram:
     """The diagram of a whole history. `verdict`: the result of `check` or of a trial."""
+    return trace(events, verdict.policy.release).finish(verdict.properties)
+
+
+def trace(events: list[Event], release_policy: str = RELEASE_POLICIES[0]) -> "Tracer":
     events = resolve_targets(events)
-    tracer = Tracer(events, verdict.policy.release)
-    selection = AnswerSelection()
-    for event in filter(selection.is_shown, events):
+    tracer = Tracer(events, release_policy)
+    for event in filter(AnswerSelection().is_shown, events):
         tracer.add(event)
-    return tracer.finish(verdict.properties)
+    return tracer
+
+
+def resolve_targets(events: list[Event]) -> list[Event]:
+    """Adds `value_name` and `extra_name` where a record's value or extra is the index of a name."""
+    names = {event.index: event.text for event in events if event.index and event.text is not None}
+    resolved = []
+    for event in events:
+        is_text = event.kind == "parameter" and event.flags & FLAG_TEXT
+        if event.kind.startswith("fault-") or event.kind == "checkpoint" or is_text:
+            event = structs.replace(event, value_name=names.get(event.value, ""))
+        if event.kind in ("rule", "released", "server-renewal"):
+            event = structs.replace(event, extra_name=names.get(event.extra, ""))
+        resolved.append(event)
+    return resolved
 
 
 @dataclass
@@ -95,12 +115,15 @@ class Tracer:
         self._holds: dict[tuple[str, str], Hold] = {}  # (lock, client)
         self._lapsed: dict[tuple[str, str], Hold] = {}  # their validity is over, and the lock was not granted since
         self._leases: dict[tuple[str, str], Lease] = {}
+        self._releasing: set[tuple[str, str]] = set()  # their release was sent while their lease ran
         self._open: dict[tuple[str, str], Bar] = {}  # (kind, owner) -> a wait, a fault, an overlap
         self._sent: dict[tuple[str, int], int] = {}  # (client, op) -> row of its invocation
         self._accesses: dict[tuple[str, int], StoreAccess] = {}  # (client, op)
         self._fired: dict[tuple[str, str], int] = {}  # (rule, link) -> row
         self._held: dict[str, list[tuple[int, int]]] = {}  # link -> first and last row of each time it held messages
         self._still: set[str] = set()
+        self._granted: tuple[str, str] = "", ""  # (lock, client) of the latest grant
+        self._words = StoryWords(events)
 
     # --- events ---
 
@@ -117,10 +140,24 @@ class Tracer:
         text, tone = phrase(event)
         if self._several and kind.startswith(("acquire", "release", "renew")):
             text += f" ({event.name or '?'})"
-        self.rows.append(Row(self._now(event), lane, text, tone, kind, event))
+        row = Row(self._now(event), lane, text, tone, kind, event)
+        self.rows.append(row)
         step = getattr(self, "_" + kind.replace("-", "_"), None)
         if step:
             step(event, len(self.rows) - 1, lane)
+        if told := self._words.told(event, self._other_believers(event)):
+            self._tell(row, told)
+
+    def _other_believers(self, event: Event) -> list[str]:
+        """Besides the client of this record, if there are more than the lock has permits for."""
+        others = [client for lock, client in self._holds if lock == event.name and client != event.actor]
+        return others if len(others) >= self._permits.get(str(event.name), 1) else []
+
+    def _tell(self, row: Row, told: tuple[str, str, str]) -> None:
+        row.who, row.story, row.style = told
+        if lease := self._leases.get(self._granted):
+            row.holder, row.lease_ns = self._granted[1], self._lease_ns[self._granted[0]]
+            row.rest_ns = max(0, lease.end_ns - row.at_ns)
 
     def finish(self, verdict: Mapping[str, PropertyVerdict]) -> Diagram:
         for (client, _), row in self._sent.items():
@@ -150,11 +187,16 @@ class Tracer:
                 self._lapsed[key] = self._holds[key]
                 self._end_hold(key, len(self.rows) - 1, "the validity that the lock stated was over")
             else:
-                self._computed(at_ns, self._lock_place(key[0]), f"lease of {key[1]} has run out", "lease-over")
+                row = self._computed(at_ns, self._lock_place(key[0]), f"lease of {key[1]} has run out", "lease-over")
+                free = "the lock is free" if self._permits.get(key[0], 1) == 1 else "a permit is free"
+                unaware = f", {key[1]} does not know" if key in self._holds else ""
+                self._granted = key
+                self._tell(row, (self._words.server, f"{key[1]}'s lease has run out: {free}{unaware}", "bold yellow"))
                 self._end_lease(key, len(self.rows) - 1, "it ran out")
 
-    def _computed(self, at_ns: int, lane: int, text: str, kind: str) -> None:
+    def _computed(self, at_ns: int, lane: int, text: str, kind: str) -> Row:
         self.rows.append(Row(at_ns, lane, text, "warn", kind))
+        return self.rows[-1]
 
     # --- lanes ---
 
@@ -217,7 +259,7 @@ class Tracer:
         self._grant_lease(key, event, row)
 
     def _grant_lease(self, key: tuple[str, str], event: Event, row: int) -> None:
-        lock, client = key
+        lock, client = self._granted = key
         if self._permits.get(lock, 1) == 1:
             for other in [other for other in self._leases if other[0] == lock and other != key]:
                 self._end_lease(other, row, f"{client} was granted the lock")
@@ -257,6 +299,8 @@ class Tracer:
     def _release_invoke(self, event: Event, row: int, lane: int) -> None:
         key = str(event.name), str(event.actor)
         self._lapsed.pop(key, None)
+        if key in self._leases:
+            self._releasing.add(key)
         if key not in self._holds or event.index in self._never:
             return
         self._holds[key].depth -= 1
@@ -265,10 +309,12 @@ class Tracer:
 
     def _release_return(self, event: Event, row: int, lane: int) -> None:
         key = str(event.name), str(event.actor)
+        is_own = key in self._releasing  # although the next grant may be recorded before this answer
+        self._releasing.discard(key)
         if event.outcome != "ok" or key in self._holds:
             return
         released = [key]
-        if key not in self._leases and self._permits.get(key[0], 1) == 1:  # it released another client's
+        if not is_own and self._permits.get(key[0], 1) == 1:  # it released another client's
             released = [other for other in self._leases if other[0] == key[0]]
         for each in released:
             self._end_lease(each, row, f"released by {key[1]}")
@@ -350,7 +396,7 @@ class Tracer:
             if lane < 0 or name == "kill-client":  # the end of the process has a bar already
                 continue
             self._begin_bar(f"fault {name}", target, Bar("fault", lane, row, label=name))
-            if name in STANDING_STILL and name not in PROVED_LATER:
+            if name in STANDING_STILL and name != "stall-worker":  # the client's watchdog goes on
                 self._still.add(target)
             if name.startswith("clock-") and self.lanes[lane].kind == "node":
                 self.clock_moved = True
