@@ -126,7 +126,7 @@ static void client_ask_held(struct client *client, struct step_result *result) {
 /* --- the resource --- */
 
 /* The resource answers [value, version], or an error that begins with FENCED when the token was too old. */
-static void take_answer(const struct env_reply *reply, struct step_result *result) {
+static void client_take_answer(const struct env_reply *reply, struct step_result *result) {
     result->error[0] = '\0';
     if (reply->kind == ENV_REPLY_ARRAY && reply->count == 2) {
         result->outcome = OUTCOME_OK;
@@ -148,10 +148,10 @@ static void client_read(struct client *client, unsigned object, struct step_resu
                                                          .grant = client->grant,
                                                          .token = client->token});
     env_checkpoint(client->env, "before-read");
-    take_answer(resource_exchange(&client->resource, "GET %s TOKEN %lld ACTOR %u OP %u GRANT %u",
-                                  history_object_name(object), (long long)client->token, client->actor.id, op,
-                                  client->grant),
-                result);
+    client_take_answer(resource_exchange(&client->resource, "GET %s TOKEN %lld ACTOR %u OP %u GRANT %u",
+                                         history_object_name(object), (long long)client->token, client->actor.id, op,
+                                         client->grant),
+                       result);
     client->version[object] = result->outcome == OUTCOME_OK ? result->version : -1;
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_RETURN,
                                                          .outcome = (uint8_t)result->outcome,
@@ -191,10 +191,11 @@ static void client_write(struct client *client, const char *verb, unsigned objec
                                                          .value = value,
                                                          .extra = based_on});
     env_checkpoint(client->env, "before-write");
-    take_answer(resource_exchange(&client->resource, "%s %s %lld TOKEN %lld ACTOR %u OP %u GRANT %u VERSION %lld", verb,
-                                  history_object_name(object), (long long)value, (long long)client->token,
-                                  client->actor.id, op, client->grant, (long long)based_on),
-                result);
+    client_take_answer(resource_exchange(&client->resource,
+                                         "%s %s %lld TOKEN %lld ACTOR %u OP %u GRANT %u VERSION %lld", verb,
+                                         history_object_name(object), (long long)value, (long long)client->token,
+                                         client->actor.id, op, client->grant, (long long)based_on),
+                       result);
     if (result->outcome == OUTCOME_OK) client->version[object] = result->version;
     actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_RETURN,
                                                          .outcome = (uint8_t)result->outcome,
@@ -222,7 +223,10 @@ static bool workload_operate(struct client *client, const struct step *step, boo
 static bool workload_work(struct client *client, const struct step *step) {
     struct step_result left = {.outcome = OUTCOME_UNKNOWN};
     bool entered;
-    if (!client->extends && !client->reenters) return env_sleep(client->env, step->work_ms), true;
+    if (!client->extends && !client->reenters) {
+        env_sleep(client->env, step->work_ms);
+        return true;
+    }
     env_sleep(client->env, step->work_ms / 2);
     bool holds = workload_operate(client, step, &entered);
     if (holds) env_sleep(client->env, step->work_ms - step->work_ms / 2);
@@ -262,8 +266,8 @@ static struct workload_draws workload_draws_begin(struct client *client, const s
 }
 
 /* The step of one turn. `last`: the turn that ends the workload once it is granted. */
-static struct step workload_draw(struct client *client, const struct step *step, struct workload_draws *draws,
-                                 bool last) {
+static struct step client_workload_draw(struct client *client, const struct step *step, struct workload_draws *draws,
+                                        bool last) {
     struct step turn = *step;
     if (!step->varied) return turn;
     turn.wait_ms = last ? step->wait_ms : draws->patience_ms;
@@ -288,7 +292,7 @@ static void client_workload(struct client *client, const struct step *step, stru
     for (int64_t turn = 0; !done && (step->turns == 0 || turn < step->turns); turn++) {
         if (env_mono_ns(client->env) >= until_ns) break;
         bool last = atomic_load_explicit(&client->place->last_turn, memory_order_acquire);
-        struct step drawn = workload_draw(client, step, &draws, last);
+        struct step drawn = client_workload_draw(client, step, &draws, last);
         bool granted = workload_turn(client, &drawn, result);
         turns += granted;
         done = last && granted;

@@ -8,7 +8,7 @@
 
 #include "harness/client/plugin.h"
 
-static bool number(const char *text, int64_t *value) {
+static bool argument_number(const char *text, int64_t *value) {
     char *end;
     errno = 0;
     *value = strtoll(text, &end, 10);
@@ -61,22 +61,25 @@ bool client_arguments_parse(int argc, char **argv, struct client_arguments *argu
             if (good) env->nodes[env->node_count++] = optarg;
             break;
         case 'N': arguments->actors = optarg; break;
-        case 'a': good = number(optarg, &arguments->actor); break;
-        case 'R': good = number(optarg, &arguments->resource_id); break;
-        case 'L': good = number(optarg, &arguments->lease_ms); break;
+        case 'a': good = argument_number(optarg, &arguments->actor); break;
+        case 'R': good = argument_number(optarg, &arguments->resource_id); break;
+        case 'L': good = argument_number(optarg, &arguments->lease_ms); break;
         case 'f': arguments->fixed_lease = true; break;
         case 'c': arguments->checks_validity = true; break;
-        case 'p': good = number(optarg, &arguments->permits); break;
-        case 't': good = number(optarg, &arguments->task); break;
-        case 'i': good = number(optarg, &arguments->life); break;
-        case 'T': good = number(optarg, &arguments->turn_fd); break;
-        case 'W': good = number(optarg, &arguments->watchdog_fd); break;
-        case 'Y': good = number(optarg, &arguments->yield_fd); break;
-        case 'm': good = number(optarg, &env->reply_limit_ms); break;
-        case 'o': good = number(optarg, &arguments->open_limit_ms); break;
+        case 'p': good = argument_number(optarg, &arguments->permits); break;
+        case 't': good = argument_number(optarg, &arguments->task); break;
+        case 'i': good = argument_number(optarg, &arguments->life); break;
+        case 'T': good = argument_number(optarg, &arguments->turn_fd); break;
+        case 'W': good = argument_number(optarg, &arguments->watchdog_fd); break;
+        case 'Y': good = argument_number(optarg, &arguments->yield_fd); break;
+        case 'm': good = argument_number(optarg, &env->reply_limit_ms); break;
+        case 'o': good = argument_number(optarg, &arguments->open_limit_ms); break;
         default: return false;
         }
-        if (!good) return fprintf(stderr, "client: not a usable value: %s\n", optarg), false;
+        if (!good) {
+            fprintf(stderr, "client: not a usable value: %s\n", optarg);
+            return false;
+        }
     }
     env->adapter.page = arguments->page;
     env->adapter.life = arguments->life;

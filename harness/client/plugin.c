@@ -17,9 +17,9 @@ _Static_assert(sizeof(struct env_reply) == 48, "the layout of a reply has change
 enum { NAME_MOST = 40, NODES_MOST = 7, REPLICAS_MOST = 2, STATE_MOST = 1 << 20, POLL_MOST_MS = 86400000 };
 enum { TRAITS = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS };
 
-static bool refuse(char reason[PLUGIN_REASON], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool plugin_reject(char reason[PLUGIN_REASON], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool refuse(char reason[PLUGIN_REASON], const char *format, ...) {
+static bool plugin_reject(char reason[PLUGIN_REASON], const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(reason, PLUGIN_REASON, format, arguments);
@@ -37,62 +37,65 @@ static bool name_is_good(const char *name) {
 }
 
 static bool lock_is_named(const struct lock_type *lock, char *reason) {
-    if (!lock->name) return refuse(reason, "its .name is NULL: give it one");
+    if (!lock->name) return plugin_reject(reason, "its .name is NULL: give it one");
     if (!name_is_good(lock->name))
-        return refuse(reason, "its .name is %.*s: small letters, digits and single hyphens, %d at most", NAME_MOST,
-                      lock->name, NAME_MOST);
+        return plugin_reject(reason, "its .name is %.*s: small letters, digits and single hyphens, %d at most",
+                             NAME_MOST, lock->name, NAME_MOST);
     if (lock_find(lock->name))
-        return refuse(reason, "its .name is %s, which is a lock of lockstorm's own: give it another", lock->name);
-    if (!lock->summary) return refuse(reason, "its .summary is NULL: say in a line what it is");
+        return plugin_reject(reason, "its .name is %s, which is a lock of lockstorm's own: give it another",
+                             lock->name);
+    if (!lock->summary) return plugin_reject(reason, "its .summary is NULL: say in a line what it is");
     return true;
 }
 
 static bool lock_is_whole(const struct lock_type *lock, char *reason) {
     if (!lock_is_named(lock, reason)) return false;
-    if (!lock->acquire) return refuse(reason, "its .acquire is NULL: of all its functions only this one is needed");
+    if (!lock->acquire)
+        return plugin_reject(reason, "its .acquire is NULL: of all its functions only this one is needed");
     if (lock->traits & ~(unsigned)TRAITS)
-        return refuse(reason, "its .traits are %#x, which is more than enum lock_trait knows", lock->traits);
+        return plugin_reject(reason, "its .traits are %#x, which is more than enum lock_trait knows", lock->traits);
     if (lock->capacity != 1 && lock->capacity != LOCK_CAPACITY_ASKED)
-        return refuse(reason, "its .capacity is %d: 1, or LOCK_CAPACITY_ASKED for a semaphore", lock->capacity);
+        return plugin_reject(reason, "its .capacity is %d: 1, or LOCK_CAPACITY_ASKED for a semaphore", lock->capacity);
     if ((unsigned)lock->waits > LOCK_WAITS_IN_SERVER)
-        return refuse(reason, "its .waits is %d, which enum lock_waiting does not know", (int)lock->waits);
+        return plugin_reject(reason, "its .waits is %d, which enum lock_waiting does not know", (int)lock->waits);
     if ((unsigned)lock->service > LOCK_SERVICE_ZOOKEEPER)
-        return refuse(reason, "its .service is %d, which enum lock_service does not know", (int)lock->service);
+        return plugin_reject(reason, "its .service is %d, which enum lock_service does not know", (int)lock->service);
     if (lock->nodes < 0 || lock->nodes > NODES_MOST)
-        return refuse(reason, "its .nodes are %d: %d at most, 0 means one", lock->nodes, NODES_MOST);
+        return plugin_reject(reason, "its .nodes are %d: %d at most, 0 means one", lock->nodes, NODES_MOST);
     if (lock->replicas < 0 || lock->replicas > REPLICAS_MOST)
-        return refuse(reason, "its .replicas are %d: %d at most", lock->replicas, REPLICAS_MOST);
+        return plugin_reject(reason, "its .replicas are %d: %d at most", lock->replicas, REPLICAS_MOST);
     if (lock->poll_ms < 0 || lock->poll_ms > POLL_MOST_MS)
-        return refuse(reason, "its .poll_ms is %d: %d at most, 0 states none", lock->poll_ms, POLL_MOST_MS);
+        return plugin_reject(reason, "its .poll_ms is %d: %d at most, 0 states none", lock->poll_ms, POLL_MOST_MS);
     if (lock->state_size > STATE_MOST)
-        return refuse(reason, "its .state_size is %zu bytes: %d at most", lock->state_size, STATE_MOST);
-    if (lock->fixed) return refuse(reason, "its .fixed is set, which is for lockstorm's own bugs: leave it out");
+        return plugin_reject(reason, "its .state_size is %zu bytes: %d at most", lock->state_size, STATE_MOST);
+    if (lock->fixed) return plugin_reject(reason, "its .fixed is set, which is for lockstorm's own bugs: leave it out");
     return true;
 }
 
 /* --- loading --- */
 
-static bool refuse_to_load(const char *path, char *reason) {
+static bool plugin_reject_load(const char *path, char *reason) {
     static const char undefined[] = "undefined symbol: ";
     const char *said = dlerror();
     const char *symbol = strstr(said, undefined);
     if (symbol)
-        return refuse(
+        return plugin_reject(
             reason,
             "it asks for %s, which lockstorm does not have for it: harness/client/lockstorm.h declares what may be used",
             symbol + strlen(undefined));
     size_t named = strncmp(said, path, strlen(path)) == 0 ? strlen(path) : 0;
-    return refuse(reason, "it cannot be loaded as a shared object%s%s", named ? "" : ": ", said + named);
+    return plugin_reject(reason, "it cannot be loaded as a shared object%s%s", named ? "" : ": ", said + named);
 }
 
 static bool abi_is_ours(void *handle, char *reason) {
     const unsigned *abi = dlsym(handle, "lockstorm_lock_abi");
     if (!abi)
-        return refuse(reason, "it has no lockstorm_lock_abi: "
-                              "write `const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;`");
+        return plugin_reject(reason, "it has no lockstorm_lock_abi: "
+                                     "write `const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;`");
     if (*abi != LOCKSTORM_LOCK_ABI)
-        return refuse(reason, "it was built for version %u of a lock's layout, and this is version %u: build it again",
-                      *abi, LOCKSTORM_LOCK_ABI);
+        return plugin_reject(reason,
+                             "it was built for version %u of a lock's layout, and this is version %u: build it again",
+                             *abi, LOCKSTORM_LOCK_ABI);
     return true;
 }
 
@@ -120,11 +123,12 @@ static int statics_find(struct dl_phdr_info *object, size_t size, void *argument
 
 bool plugin_load(const char *path, struct plugin *plugin, char reason[PLUGIN_REASON]) {
     *plugin = (struct plugin){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
-    if (!plugin->handle) return refuse_to_load(path, reason);
+    if (!plugin->handle) return plugin_reject_load(path, reason);
     if (!abi_is_ours(plugin->handle, reason)) return false;
     plugin->lock = dlsym(plugin->handle, "lockstorm_lock");
     if (!plugin->lock)
-        return refuse(reason, "it has no lockstorm_lock: write `const struct lock_type lockstorm_lock = { ... };`");
+        return plugin_reject(reason,
+                             "it has no lockstorm_lock: write `const struct lock_type lockstorm_lock = { ... };`");
     if (!lock_is_whole(plugin->lock, reason)) return false;
     dl_iterate_phdr(statics_find, plugin);
     plugin->statics_kept = malloc(plugin->statics_length + 1);

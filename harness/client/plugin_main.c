@@ -54,7 +54,7 @@ static json_t *needs_json(const struct link_map *map, const char *names) {
     return needs;
 }
 
-static json_t *describe(const struct plugin *plugin, const char *path) {
+static json_t *plugin_describe(const struct plugin *plugin, const char *path) {
     struct link_map *map;
     if (dlinfo(plugin->handle, RTLD_DI_LINKMAP, &map) != 0) return NULL;
     struct tables tables = tables_find(map);
@@ -68,10 +68,19 @@ static json_t *describe(const struct plugin *plugin, const char *path) {
 int main(int argc, char **argv) {
     static struct plugin plugin;
     char reason[PLUGIN_REASON];
-    if (argc != 2) return fprintf(stderr, "usage: plugin FILE\n"), STATUS_BAD;
-    if (!plugin_load(argv[1], &plugin, reason)) return fprintf(stderr, "%s\n", reason), STATUS_BAD;
-    json_t *described = describe(&plugin, argv[1]);
-    if (!described) return fprintf(stderr, "its summary, explanation or source is no UTF-8 text\n"), STATUS_BAD;
+    if (argc != 2) {
+        fprintf(stderr, "usage: plugin FILE\n");
+        return STATUS_BAD;
+    }
+    if (!plugin_load(argv[1], &plugin, reason)) {
+        fprintf(stderr, "%s\n", reason);
+        return STATUS_BAD;
+    }
+    json_t *described = plugin_describe(&plugin, argv[1]);
+    if (!described) {
+        fprintf(stderr, "its summary, explanation or source is no UTF-8 text\n");
+        return STATUS_BAD;
+    }
     json_dumpf(described, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(described);

@@ -22,7 +22,8 @@ int64_t validity_trial_ns(const struct actor *client, int64_t valid_until_ns) {
     return valid_until_ns <= 0 ? valid_until_ns : shared_page_trial_ns(client->host, valid_until_ns);
 }
 
-static void record(const struct actor *client, uint32_t lock_name, enum outcome outcome, int64_t value, int64_t extra) {
+static void validity_record(const struct actor *client, uint32_t lock_name, enum outcome outcome, int64_t value,
+                            int64_t extra) {
     actor_append(
         client,
         (struct history_record){
@@ -41,7 +42,7 @@ void validity_announce(const struct actor *client, uint32_t lock_name, int64_t v
     bool valid = valid_until_ns > now_ns;
     int64_t value = valid ? validity_trial_ns(client, valid_until_ns) : lost_ns(client, valid_until_ns, now_ns);
     show_while_granted(client->host, valid ? valid_until_ns : NO_VALIDITY);
-    record(client, lock_name, valid ? OUTCOME_OK : OUTCOME_REFUSED, value, 0);
+    validity_record(client, lock_name, valid ? OUTCOME_OK : OUTCOME_REFUSED, value, 0);
 }
 
 bool validity_record_host_clock(struct history *history, struct shared_page *page, int task, uint32_t client,
@@ -51,6 +52,6 @@ bool validity_record_host_clock(struct history *history, struct shared_page *pag
     if (valid_until_ns <= host_ns) return false;
     int64_t until_ns = stands ? INT64_MAX : shared_page_trial_ns(host, valid_until_ns);
     const struct actor actor = {.history = history, .page = page, .id = client};
-    record(&actor, lock_name, OUTCOME_OK, until_ns, VALIDITY_HOST_CLOCK);
+    validity_record(&actor, lock_name, OUTCOME_OK, until_ns, VALIDITY_HOST_CLOCK);
     return true;
 }

@@ -35,7 +35,7 @@ static struct carried_task *carried_of(struct carrier *carrier, const struct tas
     return &carrier->carried[slot - carrier->first];
 }
 
-static int number_of(const struct carried_task *task) {
+static int carrier_number_of(const struct carried_task *task) {
     return (int)(task - task->carrier->carried);
 }
 
@@ -43,26 +43,26 @@ static int number_of(const struct carried_task *task) {
 
 static void enqueue(struct carried_task *task) {
     struct carrier *carrier = task->carrier;
-    carrier->runnable[(carrier->runnable_from + carrier->runnable_count++) % carrier->count] = number_of(task);
+    carrier->runnable[(carrier->runnable_from + carrier->runnable_count++) % carrier->count] = carrier_number_of(task);
 }
 
 static void let_go_on(struct carried_task *task) {
     if (task->waits_for == WAITS_FOR_NOTHING) return;
     task->waits_for = WAITS_FOR_NOTHING;
-    deadlines_remove(&task->carrier->deadlines, number_of(task));
+    deadlines_remove(&task->carrier->deadlines, carrier_number_of(task));
     enqueue(task);
 }
 
 /* Called by the task's own code: it suspends it. */
 static void wait_for(struct carried_task *task, enum waits_for what, int64_t deadline_ns) {
     task->waits_for = what;
-    deadlines_add(&task->carrier->deadlines, number_of(task), deadline_ns);
+    deadlines_add(&task->carrier->deadlines, carrier_number_of(task), deadline_ns);
     coroutine_leave(&task->coroutine);
 }
 
 /* One event at most for each wait. The kernel forgets a descriptor that was closed. */
-static void watch(const struct carried_task *task) {
-    uint64_t data = (uint64_t)number_of(task) << 32 | (uint32_t)task->fd;
+static void carrier_watch(const struct carried_task *task) {
+    uint64_t data = (uint64_t)carrier_number_of(task) << 32 | (uint32_t)task->fd;
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = data};
     int epoll_fd = task->carrier->epoll_fd;
     if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, task->fd, &event) == 0) return;
@@ -74,7 +74,7 @@ static bool carried_await_readable(struct task_carrier *tasks, const struct task
     struct carried_task *task = carried_of(carrier_of(tasks), slot);
     task->fd = fd;
     task->readable = false;
-    watch(task);
+    carrier_watch(task);
     wait_for(task, WAITS_FOR_SOCKET, deadline_ns);
     return task->readable;
 }
@@ -198,7 +198,7 @@ static bool await_events(struct carrier *carrier) {
     return true;
 }
 
-static void wake_due(struct carrier *carrier) {
+static void carrier_wake_due(struct carrier *carrier) {
     int64_t now_ns = clock_real_mono_ns();
     while (deadlines_first_ns(&carrier->deadlines) <= now_ns)
         let_go_on(&carrier->carried[deadlines_first(&carrier->deadlines)]);
@@ -213,7 +213,7 @@ bool carrier_run(struct carrier *carrier) {
             coroutine_resume(&task->coroutine);
         }
         if (carrier->active > 0 && !await_events(carrier)) return false;
-        wake_due(carrier);
+        carrier_wake_due(carrier);
     }
     return true;
 }

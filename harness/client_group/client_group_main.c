@@ -68,11 +68,14 @@ static bool group_open(struct client_group *group, const struct client_arguments
     group->page = group->history ? shared_page_open(arguments->page, &error) : NULL;
     bool known = group->page && group->type && arguments->actors && members_read(group, arguments);
     int tasks = TASKS_PER_CLIENT * group->count;
-    if (!known || arguments->task < 0 || arguments->task > (int64_t)group->page->task_count - tasks)
-        return fprintf(stderr, "client: %s\n", error.text), false;
+    if (!known || arguments->task < 0 || arguments->task > (int64_t)group->page->task_count - tasks) {
+        fprintf(stderr, "client: %s\n", error.text);
+        return false;
+    }
     const struct task_slot *first = &group->page->tasks[arguments->task];
     if (carrier_open(&group->carrier, first, tasks, (int)arguments->turn_fd)) return true;
-    return fprintf(stderr, "client: %s\n", strerror(errno)), false;
+    fprintf(stderr, "client: %s\n", strerror(errno));
+    return false;
 }
 
 static void group_close(struct client_group *group) {

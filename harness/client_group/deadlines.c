@@ -25,7 +25,7 @@ static int64_t stamp_at(const struct deadlines *deadlines, int place) {
     return deadlines->stamp_ns[deadlines->heap[place]];
 }
 
-static void put(struct deadlines *deadlines, int place, int task) {
+static void deadlines_put(struct deadlines *deadlines, int place, int task) {
     deadlines->heap[place] = task;
     deadlines->place[task] = place;
 }
@@ -33,10 +33,10 @@ static void put(struct deadlines *deadlines, int place, int task) {
 static void rise(struct deadlines *deadlines, int place) {
     int task = deadlines->heap[place];
     while (place > 0 && stamp_at(deadlines, (place - 1) / 2) > deadlines->stamp_ns[task]) {
-        put(deadlines, place, deadlines->heap[(place - 1) / 2]);
+        deadlines_put(deadlines, place, deadlines->heap[(place - 1) / 2]);
         place = (place - 1) / 2;
     }
-    put(deadlines, place, task);
+    deadlines_put(deadlines, place, task);
 }
 
 static void sink(struct deadlines *deadlines, int place) {
@@ -44,9 +44,9 @@ static void sink(struct deadlines *deadlines, int place) {
     for (int child; (child = 2 * place + 1) < deadlines->count; place = child) {
         if (child + 1 < deadlines->count && stamp_at(deadlines, child + 1) < stamp_at(deadlines, child)) child++;
         if (stamp_at(deadlines, child) >= deadlines->stamp_ns[task]) break;
-        put(deadlines, place, deadlines->heap[child]);
+        deadlines_put(deadlines, place, deadlines->heap[child]);
     }
-    put(deadlines, place, task);
+    deadlines_put(deadlines, place, task);
 }
 
 void deadlines_add(struct deadlines *deadlines, int task, int64_t stamp_ns) {
@@ -63,7 +63,7 @@ void deadlines_remove(struct deadlines *deadlines, int task) {
     deadlines->place[task] = NOWHERE;
     int last = deadlines->heap[--deadlines->count];
     if (last == task) return;
-    put(deadlines, place, last);
+    deadlines_put(deadlines, place, last);
     rise(deadlines, place);
     sink(deadlines, deadlines->place[last]);
 }

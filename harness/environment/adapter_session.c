@@ -64,7 +64,8 @@ static void watch_supervisor(const struct task *task) {
 }
 
 /* In the child. It stays in the client's process group: a fault that stops or kills a client means its lock, too. */
-static void become(const struct adapter_launch *launch, const struct task *task, int input, int output, pid_t parent) {
+static void adapter_become(const struct adapter_launch *launch, const struct task *task, int input, int output,
+                           pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(127);
     if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0) _exit(127);
     syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_ON_EXEC);
@@ -79,11 +80,15 @@ struct adapter_session *adapter_session_open(const struct adapter_launch *launch
     int input[2], output[2];
     pid_t parent = getpid();
     if (pipe2(input, O_CLOEXEC) != 0) return NULL;
-    if (pipe2(output, O_CLOEXEC) != 0) return close(input[0]), close(input[1]), NULL;
+    if (pipe2(output, O_CLOEXEC) != 0) {
+        close(input[0]);
+        close(input[1]);
+        return NULL;
+    }
     signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
     if (launch->supervisor) task_announce(task), watch_supervisor(task);
     pid_t pid = fork();
-    if (pid == 0) become(launch, task, input[0], output[1], parent);
+    if (pid == 0) adapter_become(launch, task, input[0], output[1], parent);
     if (launch->supervisor && pid > 0) {
         supervisor_pid = pid;
         on_child(SIGCHLD); /* it may have ended before its number was known */
@@ -91,7 +96,11 @@ struct adapter_session *adapter_session_open(const struct adapter_launch *launch
     close(input[0]);
     close(output[1]);
     struct adapter_session *session = pid > 0 ? calloc(1, sizeof *session) : NULL;
-    if (!session) return close(input[1]), close(output[0]), NULL;
+    if (!session) {
+        close(input[1]);
+        close(output[0]);
+        return NULL;
+    }
     fcntl(input[1], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETPIPE_SZ, PIPE_BYTES); /* in virtual time nobody reads while the program has its turn */
@@ -141,21 +150,21 @@ bool adapter_session_send(struct adapter_session *session, const char *line) {
     return taken;
 }
 
-static struct env_reply failed(const char *why) {
+static struct env_reply adapter_failed(const char *why) {
     return (struct env_reply){.kind = ENV_REPLY_ERROR, .text = why, .length = strlen(why)};
 }
 
 static struct env_reply closed(struct adapter_session *session) {
-    return failed(await_end(session, END_LIMIT_MS) ? session->reason : "it closed its standard output");
+    return adapter_failed(await_end(session, END_LIMIT_MS) ? session->reason : "it closed its standard output");
 }
 
 /* No end of its output is seen while a process that it has started still has that open: so the process is asked for. */
 static struct env_reply silent(struct adapter_session *session) {
-    return await_end(session, 0) ? failed(session->reason) : (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    return await_end(session, 0) ? adapter_failed(session->reason) : (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
 }
 
 /* Drops the line that was returned last and moves up the rest. */
-static char *line_end(struct adapter_session *session) {
+static char *adapter_line_end(struct adapter_session *session) {
     session->length -= session->consumed;
     memmove(session->received, session->received + session->consumed, session->length);
     session->received[session->length] = '\0';
@@ -165,13 +174,13 @@ static char *line_end(struct adapter_session *session) {
 
 struct env_reply adapter_session_receive(struct adapter_session *session, const struct session_wait *wait) {
     char *end;
-    while (!(end = line_end(session))) {
+    while (!(end = adapter_line_end(session))) {
         size_t room = ADAPTER_LINE_MOST - session->length;
-        if (room == 0) return failed("it said more than 64 KiB without a line end");
+        if (room == 0) return adapter_failed("it said more than 64 KiB without a line end");
         ssize_t got = read(session->from, session->received + session->length, room);
         if (got > 0) session->length += (size_t)got;
         else if (got == 0) return closed(session);
-        else if (errno != EAGAIN && errno != EINTR) return failed(strerror(errno));
+        else if (errno != EAGAIN && errno != EINTR) return adapter_failed(strerror(errno));
         else if (!wait->readable(wait->holder, session->from)) return silent(session);
     }
     *end = '\0';

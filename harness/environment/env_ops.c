@@ -23,11 +23,11 @@ static int64_t limit_ns_of(int64_t limit_ms) {
     return limit_ms < 0 || limit_ms > INT64_MAX / ENV_NS_PER_MS ? INT64_MAX : limit_ms * ENV_NS_PER_MS;
 }
 
-static char *put_header(char *to, char kind, size_t number) {
+static char *command_put_header(char *to, char kind, size_t number) {
     return to + sprintf(to, "%c%zu\r\n", kind, number);
 }
 
-static char *put_bytes(char *to, const char *bytes, size_t length) {
+static char *command_put_bytes(char *to, const char *bytes, size_t length) {
     memcpy(to, bytes, length);
     return to + length;
 }
@@ -39,13 +39,13 @@ static char *prepend(const char *const *words, size_t count, const char *command
     for (size_t each = 0; each < count; each++) room += HEADER_ROOM + strlen(words[each]);
     char *whole = malloc(room);
     if (!whole) abort();
-    char *end = put_header(whole, '*', strtoul(command + 1, NULL, 10) + count);
+    char *end = command_put_header(whole, '*', strtoul(command + 1, NULL, 10) + count);
     for (size_t each = 0; each < count; each++) {
-        end = put_header(end, '$', strlen(words[each]));
-        end = put_bytes(end, words[each], strlen(words[each]));
-        end = put_bytes(end, "\r\n", 2);
+        end = command_put_header(end, '$', strlen(words[each]));
+        end = command_put_bytes(end, words[each], strlen(words[each]));
+        end = command_put_bytes(end, "\r\n", 2);
     }
-    *length = (size_t)(put_bytes(end, body, body_length) - whole);
+    *length = (size_t)(command_put_bytes(end, body, body_length) - whole);
     return whole;
 }
 

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 /* Each text begins as the service's own refusals do: with a status of HTTP, or an SQLSTATE. */
-static const struct env_reply *unserved(const char *text, size_t length) {
+static const struct env_reply *env_unserved_reply(const char *text, size_t length) {
     static _Thread_local struct env_reply reply;
     reply = (struct env_reply){.kind = ENV_REPLY_ERROR, .text = text, .length = length};
     return &reply;
 }
 
-#define UNSERVED(text) unserved(text, sizeof text - 1)
+#define UNSERVED(text) env_unserved_reply(text, sizeof text - 1)
 
 const struct env_reply *env_unserved_query(struct env *env, int node, const char *statement,
                                            const char *const *parameters, size_t count, int64_t limit_ns,

@@ -77,7 +77,7 @@ struct http_session *http_session_open(const char *where) {
     return NULL;
 }
 
-static void answer_drop(struct http_session *self) {
+static void http_answer_drop(struct http_session *self) {
     if (self->begun) curl_multi_remove_handle(self->multi, self->request);
     free(self->body);
     self->body = NULL;
@@ -87,7 +87,7 @@ static void answer_drop(struct http_session *self) {
 
 void http_session_close(struct http_session *self) {
     if (!self) return;
-    answer_drop(self);
+    http_answer_drop(self);
     if (self->request) curl_easy_cleanup(self->request);
     if (self->multi) curl_multi_cleanup(self->multi);
     curl_slist_free_all(self->headers);
@@ -96,7 +96,7 @@ void http_session_close(struct http_session *self) {
 
 bool http_session_begin(struct http_session *self, const char *path, const char *body) {
     char url[URL_ROOM];
-    answer_drop(self);
+    http_answer_drop(self);
     body_add(self, "", 0);
     snprintf(url, sizeof url, "http://localhost%s", path);
     self->begun = curl_easy_setopt(self->request, CURLOPT_URL, url) == CURLE_OK &&
@@ -131,7 +131,10 @@ static bool request_wait(struct http_session *self, const struct session_wait *w
     curl_multi_timeout(self->multi, &timeout_ms);
     if (timeout_ms == 0) return true;
     if (curl_multi_fdset(self->multi, &readable, &writable, &broken, &fd) != CURLM_OK) return false;
-    if (fd < 0) return poll(NULL, 0, PAUSE_MS), true;
+    if (fd < 0) {
+        poll(NULL, 0, PAUSE_MS);
+        return true;
+    }
     if (!FD_ISSET(fd, &writable)) return wait->readable(wait->holder, fd);
     poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
     return true;
@@ -155,7 +158,7 @@ bool http_session_answer(struct http_session *self, const struct session_wait *w
 }
 
 /* Drops the line that was returned last and moves up the rest. */
-static char *line_end(struct http_session *self) {
+static char *http_line_end(struct http_session *self) {
     self->length -= self->consumed;
     memmove(self->body, self->body + self->consumed, self->length + 1);
     self->consumed = 0;
@@ -164,7 +167,7 @@ static char *line_end(struct http_session *self) {
 
 bool http_session_line(struct http_session *self, const struct session_wait *wait, struct env_reply *reply) {
     char *end;
-    while (!(end = line_end(self))) {
+    while (!(end = http_line_end(self))) {
         if (self->ended || !request_move(self)) return false;
         if (!self->ended && !strchr(self->body, '\n') && !request_wait(self, wait)) return false;
     }

@@ -29,7 +29,7 @@ static void state_changed(void *holder, enum env_session_state state) {
     tending->changed(&tending->live->env, state, tending->argument);
 }
 
-static void tend(struct env *env, void *argument) {
+static void ensemble_tend(struct env *env, void *argument) {
     struct live_tending *tending = argument;
     tending->live = live_env_of(env);
     struct zookeeper_caller caller = caller_of(tending->live);
@@ -61,13 +61,13 @@ static char *addresses_of(const struct live_env *live) {
 }
 
 /* A session that no watchdog tends would be SUSPENDED for ever: there is none then, and a later call may begin one. */
-static bool begin(struct live_env *live, int64_t timeout_ms) {
+static bool ensemble_begin(struct live_env *live, int64_t timeout_ms) {
     struct zookeeper_caller caller = caller_of(live);
     char *where = addresses_of(live);
     live->ensemble = zookeeper_session_open(where, timeout_ms, &caller);
     free(where);
     live->tending.session = live->ensemble;
-    if (live->ensemble && live_watchdog_start(&live->env, tend, &live->tending)) return true;
+    if (live->ensemble && live_watchdog_start(&live->env, ensemble_tend, &live->tending)) return true;
     zookeeper_session_close(live->ensemble, &caller);
     live->ensemble = NULL;
     return false;
@@ -87,7 +87,7 @@ enum outcome live_ensemble_open(struct env *env, int64_t timeout_ms,
         live_ensemble_end(env);
         live->tending.changed = changed;
         live->tending.argument = argument;
-        if (!begin(live, timeout_ms)) return OUTCOME_UNKNOWN;
+        if (!ensemble_begin(live, timeout_ms)) return OUTCOME_UNKNOWN;
     }
     while (live_ensemble_state(env) == ENV_SESSION_SUSPENDED)
         if (!zookeeper_session_await_news(live->ensemble, &caller, deadline_ns)) break;

@@ -17,7 +17,7 @@ static void watchdog_run(void *argument) {
     task_end(&live->task.task, &live->worker->task.task);
 }
 
-static void *watchdog_main(void *argument) {
+static void *live_watchdog_main(void *argument) {
     watchdog_run(argument);
     return NULL;
 }
@@ -25,7 +25,7 @@ static void *watchdog_main(void *argument) {
 static bool watchdog_begin(struct live_env *worker, struct live_env *live) {
     const struct task *task = &live->task.task;
     if (task->carrier) return task->carrier->start(task->carrier, task->place, watchdog_run, live);
-    return pthread_create(&worker->thread, NULL, watchdog_main, live) == 0;
+    return pthread_create(&worker->thread, NULL, live_watchdog_main, live) == 0;
 }
 
 static void watchdog_join(const struct live_env *worker, const struct live_env *live) {

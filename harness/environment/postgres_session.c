@@ -42,14 +42,17 @@ struct postgres_session *postgres_session_open(const char *where, const struct s
     PGconn *link = PQconnectStart(where);
     if (!link) abort();
     PQsetNoticeProcessor(link, ignore_notice, NULL);
-    if (!await_connection(link, wait) || PQsetnonblocking(link, 1) != 0) return PQfinish(link), NULL;
+    if (!await_connection(link, wait) || PQsetnonblocking(link, 1) != 0) {
+        PQfinish(link);
+        return NULL;
+    }
     struct postgres_session *session = calloc(1, sizeof *session);
     if (!session) abort();
     session->link = link;
     return session;
 }
 
-static void answer_drop(struct postgres_session *session) {
+static void postgres_answer_drop(struct postgres_session *session) {
     PQclear(session->result);
     free(session->items);
     session->result = NULL;
@@ -58,7 +61,7 @@ static void answer_drop(struct postgres_session *session) {
 
 void postgres_session_close(struct postgres_session *session) {
     if (!session) return;
-    answer_drop(session);
+    postgres_answer_drop(session);
     PQfinish(session->link);
     free(session);
 }
@@ -106,7 +109,7 @@ static bool answer_fill(struct postgres_session *session, struct env_reply *repl
 
 /* --- statements --- */
 
-static bool send_all(PGconn *link) {
+static bool postgres_send_all(PGconn *link) {
     int left;
     while ((left = PQflush(link)) > 0) {
         await_writable(PQsocket(link));
@@ -126,9 +129,9 @@ static bool next_result(PGconn *link, const struct session_wait *wait, PGresult 
 bool postgres_session_run(struct postgres_session *session, const char *statement, const char *const *parameters,
                           size_t count, const struct session_wait *wait, struct env_reply *reply) {
     PGresult *rest = NULL;
-    answer_drop(session);
+    postgres_answer_drop(session);
     if (!PQsendQueryParams(session->link, statement, (int)count, NULL, parameters, NULL, NULL, 0)) return false;
-    if (!send_all(session->link) || !next_result(session->link, wait, &session->result)) return false;
+    if (!postgres_send_all(session->link) || !next_result(session->link, wait, &session->result)) return false;
     if (!session->result || !answer_fill(session, reply)) return false;
     while (next_result(session->link, wait, &rest)) {
         if (!rest) return true;

@@ -46,9 +46,18 @@ static bool word_take(struct word *word, const char *format, size_t length, va_l
         word->length = strlen(word->text);
         return true;
     }
-    if (length == 2 && memcmp(format, "%d", 2) == 0) return word_of_number(word, va_arg(*arguments, int)), true;
-    if (length == 2 && memcmp(format, "%u", 2) == 0) return word_of_number(word, va_arg(*arguments, unsigned)), true;
-    if (length == 4 && memcmp(format, "%lld", 4) == 0) return word_of_number(word, va_arg(*arguments, long long)), true;
+    if (length == 2 && memcmp(format, "%d", 2) == 0) {
+        word_of_number(word, va_arg(*arguments, int));
+        return true;
+    }
+    if (length == 2 && memcmp(format, "%u", 2) == 0) {
+        word_of_number(word, va_arg(*arguments, unsigned));
+        return true;
+    }
+    if (length == 4 && memcmp(format, "%lld", 4) == 0) {
+        word_of_number(word, va_arg(*arguments, long long));
+        return true;
+    }
     return false;
 }
 

@@ -45,9 +45,14 @@ void redis_session_send(const struct redis_session *session, const char *bytes, 
     int fd = session->context->fd;
     while (length > 0) {
         ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
-        if (sent >= 0) bytes += sent, length -= (size_t)sent;
-        else if (errno == EAGAIN) poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-        else if (errno != EINTR) return;
+        if (sent >= 0) {
+            bytes += sent;
+            length -= (size_t)sent;
+        } else if (errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        } else if (errno != EINTR) {
+            return;
+        }
     }
 }
 

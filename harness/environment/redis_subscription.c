@@ -6,7 +6,8 @@ void redis_subscription_close(struct redis_subscription *self) {
 }
 
 /* Sends SUBSCRIBE or UNSUBSCRIBE and waits for its confirmation; messages that come before it are kept. */
-static enum outcome change(struct redis_subscription *self, const char *verb, const char *channel, size_t length) {
+static enum outcome subscription_change(struct redis_subscription *self, const char *verb, const char *channel,
+                                        size_t length) {
     char *command = NULL;
     bool connected = redis_session_connect(&self->session);
     int bytes = redisFormatCommand(&command, "%s %b", verb, channel, length);
@@ -31,11 +32,11 @@ static enum outcome change(struct redis_subscription *self, const char *verb, co
 }
 
 enum outcome redis_subscription_begin(struct redis_subscription *self, const char *channel, size_t length) {
-    return change(self, "SUBSCRIBE", channel, length);
+    return subscription_change(self, "SUBSCRIBE", channel, length);
 }
 
 void redis_subscription_end(struct redis_subscription *self, const char *channel, size_t length) {
-    if (self->session.context) (void)change(self, "UNSUBSCRIBE", channel, length);
+    if (self->session.context) (void)subscription_change(self, "UNSUBSCRIBE", channel, length);
     redis_push_clear(&self->pushes);
 }
 

@@ -57,19 +57,19 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
     return 0;
 }
 
-static void enter(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
+static void zookeeper_enter(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
     pthread_mutex_lock(&session->mutex);
     inside = caller;
 }
 
-static void leave(struct zookeeper_session *session) {
+static void zookeeper_leave(struct zookeeper_session *session) {
     inside = NULL;
     pthread_mutex_unlock(&session->mutex);
 }
 
 /* --- answers: the tending task gets them --- */
 
-static void reply_drop(struct zookeeper_session *session) {
+static void zookeeper_reply_drop(struct zookeeper_session *session) {
     for (size_t each = 0; each < session->text_count; each++) free(session->texts[each]);
     free(session->texts);
     free(session->items);
@@ -207,21 +207,21 @@ struct zookeeper_session *zookeeper_session_open(const char *where, int64_t time
     if (epoll_ctl(session->tend_fd, EPOLL_CTL_ADD, session->wake_fd, &wake) != 0) abort();
     zoo_set_debug_level((ZooLogLevel)0); /* no log: the history has what matters */
     zoo_deterministic_conn_order(1);
-    enter(session, caller);
+    zookeeper_enter(session, caller);
     session->handle = zookeeper_init(where, on_session_event, (int)timeout_ms, NULL, session, 0);
-    leave(session);
+    zookeeper_leave(session);
     if (!session->handle) abort(); /* no memory, or a malformed list of servers */
     return session;
 }
 
 void zookeeper_session_close(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
     if (!session) return;
-    enter(session, caller);
+    zookeeper_enter(session, caller);
     session->listener = NULL;
     zookeeper_close(session->handle);
-    leave(session);
+    zookeeper_leave(session);
     caller->sent(caller->holder);
-    reply_drop(session);
+    zookeeper_reply_drop(session);
     close(session->tend_fd);
     close(session->wake_fd);
     close(session->news_fd);
@@ -275,15 +275,15 @@ static void give_up_answer(struct zookeeper_session *session, int status) {
 }
 
 /* One round; false: the session was dismissed or is lost. */
-static bool tend(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
+static bool zookeeper_tend(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
     int fd = -1, interest = 0;
     struct timeval wait = {0};
-    enter(session, caller);
+    zookeeper_enter(session, caller);
     int status = zookeeper_interest(session->handle, &fd, &interest, &wait);
     give_up_answer(session, status);
     if (session->is_idle || session->state != ENV_SESSION_CONNECTED) caller->sent(caller->holder);
     bool goes_on = !session->dismissed && session->state != ENV_SESSION_LOST;
-    leave(session);
+    zookeeper_leave(session);
     if (!goes_on || status == ZINVALIDSTATE) return false;
     if (status != ZOK) return true;
     watch_socket(session, fd, interest);
@@ -291,23 +291,23 @@ static bool tend(struct zookeeper_session *session, const struct zookeeper_calle
     session->is_idle = !caller->readable(caller->holder, session->tend_fd, caller->mono_ns(caller->holder) + wait_ns);
     int events = socket_events(session);
     if (events == 0) return true;
-    enter(session, caller);
+    zookeeper_enter(session, caller);
     bool was_connected = session->state == ENV_SESSION_CONNECTED;
     give_up_answer(session, zookeeper_process(session->handle, events));
     if (!was_connected) caller->sent(caller->holder); /* a new connection begins by sending what was queued */
-    leave(session);
+    zookeeper_leave(session);
     return true;
 }
 
 void zookeeper_session_tend(struct zookeeper_session *session, const struct zookeeper_caller *caller,
                             const struct zookeeper_listener *listener) {
-    enter(session, caller);
+    zookeeper_enter(session, caller);
     session->listener = listener;
-    leave(session);
-    while (tend(session, caller)) continue;
-    enter(session, caller);
+    zookeeper_leave(session);
+    while (zookeeper_tend(session, caller)) continue;
+    zookeeper_enter(session, caller);
     session->listener = NULL;
-    leave(session);
+    zookeeper_leave(session);
 }
 
 void zookeeper_session_dismiss(struct zookeeper_session *session) {
@@ -337,8 +337,8 @@ static int send_request(struct zookeeper_session *session, enum env_tree_verb ve
 }
 
 /* Returns true as soon as *is_there, which the session's mutex protects; false at the deadline. */
-static bool await(struct zookeeper_session *session, const struct zookeeper_caller *caller, int64_t deadline_ns,
-                  const bool *is_there) {
+static bool zookeeper_await(struct zookeeper_session *session, const struct zookeeper_caller *caller,
+                            int64_t deadline_ns, const bool *is_there) {
     for (;;) {
         wakeup_drain(session->news_fd);
         pthread_mutex_lock(&session->mutex);
@@ -353,8 +353,8 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
                                        const struct zookeeper_caller *caller, int64_t deadline_ns) {
     struct zookeeper_request *request = malloc(sizeof *request);
     if (!request) abort();
-    enter(session, caller);
-    reply_drop(session);
+    zookeeper_enter(session, caller);
+    zookeeper_reply_drop(session);
     *request = (struct zookeeper_request){session, ++session->ask};
     session->answered = false;
     int status = send_request(session, verb, path, request);
@@ -363,9 +363,9 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
         session->answered = true;
         session->reply = failure_reply(session, status);
     }
-    leave(session);
+    zookeeper_leave(session);
     caller->sent(caller->holder);
-    await(session, caller, deadline_ns, &session->answered);
+    zookeeper_await(session, caller, deadline_ns, &session->answered);
     pthread_mutex_lock(&session->mutex);
     session->answered = true; /* a later answer is ignored */
     struct env_reply reply = session->reply;
@@ -375,7 +375,7 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
 
 bool zookeeper_session_await_news(struct zookeeper_session *session, const struct zookeeper_caller *caller,
                                   int64_t deadline_ns) {
-    if (!await(session, caller, deadline_ns, &session->has_news)) return false;
+    if (!zookeeper_await(session, caller, deadline_ns, &session->has_news)) return false;
     pthread_mutex_lock(&session->mutex);
     session->has_news = false;
     pthread_mutex_unlock(&session->mutex);

@@ -70,8 +70,10 @@ bool history_fail(struct history_error *error, const char *format, ...) {
     return false;
 }
 
-static bool fail(struct history_error *error, const char *path, const char *what) {
-    return history_fail(error, "%.160s: %s", path, what);
+/* Returns NULL, which is false as well, for a `return history_refuse(...)`. */
+static void *history_refuse(struct history_error *error, const char *path, const char *what) {
+    history_fail(error, "%.160s: %s", path, what);
+    return NULL;
 }
 
 /* One of the eight words of a record. */
@@ -137,7 +139,7 @@ static int reserve_records(int fd, uint64_t capacity) {
 
 bool history_create(const char *path, const struct history_settings *settings, struct history_error *error) {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return fail(error, path, strerror(errno));
+    if (fd < 0) return history_refuse(error, path, strerror(errno));
     char header[HISTORY_HEADER_SIZE];
     history_header_fill(header, settings, 0);
     int full = reserve_records(fd, settings->capacity);
@@ -146,7 +148,7 @@ bool history_create(const char *path, const struct history_settings *settings, s
     close(fd);
     if (written) return true;
     unlink(path);
-    return fail(error, path, strerror(reason));
+    return history_refuse(error, path, strerror(reason));
 }
 
 struct history *history_open(const char *path, struct history_error *error) {
@@ -155,14 +157,14 @@ struct history *history_open(const char *path, struct history_error *error) {
     uint64_t capacity = reader->header->capacity;
     bool whole = reader->slots == capacity;
     history_reader_close(reader);
-    if (!whole) return fail(error, path, "a saved history: it can be read, not appended to"), NULL;
+    if (!whole) return history_refuse(error, path, "a saved history: it can be read, not appended to");
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return fail(error, path, strerror(errno)), NULL;
+    if (fd < 0) return history_refuse(error, path, strerror(errno));
     size_t bytes = HISTORY_HEADER_SIZE + capacity * HISTORY_RECORD_SIZE;
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     int reason = errno;
     close(fd);
-    if (map == MAP_FAILED) return fail(error, path, strerror(reason)), NULL;
+    if (map == MAP_FAILED) return history_refuse(error, path, strerror(reason));
     struct history *history = malloc(sizeof *history);
     if (!history) abort();
     *history = (struct history){
@@ -176,7 +178,7 @@ void history_prefault(struct history *history) {
 }
 
 /* The caller owns slot `index`; readers see the record when its checksum appears. */
-static void publish(struct history *history, uint64_t index, const struct history_record *record) {
+static void history_publish(struct history *history, uint64_t index, const struct history_record *record) {
     struct history_record *slot = &history->records[index];
     uint32_t checksum = history_checksum(record, index);
     memcpy((char *)slot + sizeof slot->checksum, (const char *)record + sizeof record->checksum,
@@ -187,7 +189,7 @@ static void publish(struct history *history, uint64_t index, const struct histor
 uint64_t history_append(struct history *history, const struct history_record *record) {
     uint64_t index = atomic_fetch_add_explicit(&history->header->next, 1, memory_order_acq_rel);
     if (index >= history->header->capacity) return HISTORY_FULL;
-    publish(history, index, record);
+    history_publish(history, index, record);
     return index;
 }
 
@@ -202,11 +204,11 @@ uint32_t history_text(struct history *history, const void *bytes, size_t length,
         struct history_record more = {.kind = HISTORY_TEXT_MORE};
         size_t offset = chunk * HISTORY_TEXT_CHUNK, left = length - offset;
         memcpy(&more.actor, (const char *)bytes + offset, left < HISTORY_TEXT_CHUNK ? left : HISTORY_TEXT_CHUNK);
-        publish(history, first + 1 + chunk, &more);
+        history_publish(history, first + 1 + chunk, &more);
     }
     struct history_record text = {
         .kind = HISTORY_TEXT, .mono_ns = mono_ns, .wall_ns = wall_ns, .value = (int64_t)length};
-    publish(history, first, &text); /* last: a reader that sees the head sees all chunks */
+    history_publish(history, first, &text); /* last: a reader that sees the head sees all chunks */
     return (uint32_t)first;
 }
 
@@ -269,13 +271,13 @@ static struct history_reader *reader_new(const void *bytes, size_t length, bool 
 
 struct history_reader *history_reader_memory(const void *bytes, size_t length, struct history_error *error) {
     const char *fault = header_fault(bytes, length);
-    if (fault) return fail(error, "memory", fault), NULL;
+    if (fault) return history_refuse(error, "memory", fault);
     return reader_new(bytes, length, false);
 }
 
 struct history_reader *history_reader_open(const char *path, struct history_error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fail(error, path, strerror(errno)), NULL;
+    if (fd < 0) return history_refuse(error, path, strerror(errno));
     struct history_reader *reader = history_reader_map(fd, path, error);
     close(fd);
     return reader;
@@ -283,16 +285,16 @@ struct history_reader *history_reader_open(const char *path, struct history_erro
 
 struct history_reader *history_reader_map(int fd, const char *path, struct history_error *error) {
     struct stat stat;
-    if (fstat(fd, &stat) < 0) return fail(error, path, strerror(errno)), NULL;
-    if (!S_ISREG(stat.st_mode)) return fail(error, path, strerror(S_ISDIR(stat.st_mode) ? EISDIR : EINVAL)), NULL;
+    if (fstat(fd, &stat) < 0) return history_refuse(error, path, strerror(errno));
+    if (!S_ISREG(stat.st_mode)) return history_refuse(error, path, strerror(S_ISDIR(stat.st_mode) ? EISDIR : EINVAL));
     size_t bytes = (size_t)stat.st_size;
-    if (bytes < HISTORY_HEADER_SIZE) return fail(error, path, header_fault(NULL, bytes)), NULL;
+    if (bytes < HISTORY_HEADER_SIZE) return history_refuse(error, path, header_fault(NULL, bytes));
     void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED) return fail(error, path, strerror(errno)), NULL;
+    if (map == MAP_FAILED) return history_refuse(error, path, strerror(errno));
     const char *fault = header_fault(map, bytes);
     if (!fault) return reader_new(map, bytes, true);
     munmap(map, bytes);
-    return fail(error, path, fault), NULL;
+    return history_refuse(error, path, fault);
 }
 
 uint64_t history_reader_count(const struct history_reader *reader) {
@@ -409,7 +411,8 @@ static bool write_all(int fd, const void *from, size_t left) {
         ssize_t written = write(fd, bytes, left);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return false;
-        bytes += written, left -= (size_t)written;
+        bytes += written;
+        left -= (size_t)written;
     }
     return true;
 }
@@ -429,10 +432,13 @@ bool history_save(const char *from, const char *to, struct history_error *error)
     bool good = fd >= 0 && write_all(fd, copy.page, sizeof copy.page) &&
                 write_all(fd, reader->records, count * HISTORY_RECORD_SIZE);
     int reason = errno;
-    if (fd >= 0 && close(fd) < 0 && good) good = false, reason = errno;
+    if (fd >= 0 && close(fd) < 0 && good) {
+        good = false;
+        reason = errno;
+    }
     if (!good && fd >= 0) unlink(to);
     history_reader_close(reader);
-    return good || fail(error, to, strerror(reason));
+    return good || history_refuse(error, to, strerror(reason));
 }
 
 static const char *const KIND_NAMES[HISTORY_KIND_COUNT] = {

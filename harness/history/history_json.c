@@ -184,16 +184,16 @@ static uint32_t history_image_text(struct history_image *image, const struct his
     return index;
 }
 
-static bool wrong(struct history_image *image, const char *what, const char *key) {
+static bool json_field_wrong(struct history_image *image, const char *what, const char *key) {
     return history_fail(image->error, "line %zu: %s%s%s%s", image->line, what, key ? " \"" : "", key ? key : "",
                         key ? "\"" : "");
 }
 
 static bool get_number(struct history_image *image, json_t *value, const char *key, int64_t low, int64_t high,
                        int64_t *out) {
-    if (!json_is_integer(value)) return wrong(image, "not a whole number:", key);
+    if (!json_is_integer(value)) return json_field_wrong(image, "not a whole number:", key);
     *out = json_integer_value(value);
-    return (*out >= low && *out <= high) || wrong(image, "out of range:", key);
+    return (*out >= low && *out <= high) || json_field_wrong(image, "out of range:", key);
 }
 
 /* The position of a word in a list, or the number itself. */
@@ -201,10 +201,14 @@ static bool get_word(struct history_image *image, json_t *value, const char *key
                      uint8_t *out) {
     int64_t number = 0;
     for (unsigned each = 0; json_is_string(value) && each < 256; each++)
-        if (word(each) && strcmp(word(each), json_string_value(value)) == 0) return *out = (uint8_t)each, true;
-    if (json_is_string(value)) return wrong(image, "not a known word for", key);
+        if (word(each) && strcmp(word(each), json_string_value(value)) == 0) {
+            *out = (uint8_t)each;
+            return true;
+        }
+    if (json_is_string(value)) return json_field_wrong(image, "not a known word for", key);
     if (!get_number(image, value, key, 0, UINT8_MAX, &number)) return false;
-    return *out = (uint8_t)number, true;
+    *out = (uint8_t)number;
+    return true;
 }
 
 static const char *outcome_word(unsigned outcome) {
@@ -216,11 +220,15 @@ static const char *outcome_word(unsigned outcome) {
 static bool get_name(struct history_image *image, json_t *line, json_t *value, const char *key, uint32_t *out) {
     int64_t number = 0;
     if (json_is_string(value)) {
-        if (strlen(json_string_value(value)) != json_string_length(value)) return wrong(image, "a zero byte in", key);
-        if (json_string_length(value) > HISTORY_TEXT_MAX) return wrong(image, "too long:", key);
+        if (strlen(json_string_value(value)) != json_string_length(value))
+            return json_field_wrong(image, "a zero byte in", key);
+        if (json_string_length(value) > HISTORY_TEXT_MAX) return json_field_wrong(image, "too long:", key);
         json_t *known = json_object_get(image->names, json_string_value(value));
-        if (known) return *out = (uint32_t)json_integer_value(known), true;
-        if (json_object_get(line, "index")) return wrong(image, "no text defines the name in", key);
+        if (known) {
+            *out = (uint32_t)json_integer_value(known);
+            return true;
+        }
+        if (json_object_get(line, "index")) return json_field_wrong(image, "no text defines the name in", key);
         if (image->count == 0) history_image_add(image, &(struct history_record){.kind = HISTORY_NOTE});
         *out =
             history_image_text(image, &(struct history_record){0}, json_string_value(value), json_string_length(value));
@@ -228,7 +236,8 @@ static bool get_name(struct history_image *image, json_t *line, json_t *value, c
         return true;
     }
     if (!get_number(image, value, key, 0, UINT32_MAX, &number)) return false;
-    return *out = (uint32_t)number, true;
+    *out = (uint32_t)number;
+    return true;
 }
 
 static bool get_field(struct history_image *image, json_t *line, const char *key, json_t *value,
@@ -247,7 +256,7 @@ static bool get_field(struct history_image *image, json_t *line, const char *key
     if (!strcmp(key, "extra")) return get_number(image, value, key, INT64_MIN, INT64_MAX, &record->extra);
     if (!strcmp(key, "index") || !strcmp(key, "text") || !strcmp(key, "hex")) return true; /* handled by the callers */
     bool flags = !strcmp(key, "flags"), op = !strcmp(key, "op"), grant = !strcmp(key, "grant");
-    if (!flags && !op && !grant) return wrong(image, "unknown key", key);
+    if (!flags && !op && !grant) return json_field_wrong(image, "unknown key", key);
     if (!get_number(image, value, key, 0, flags ? UINT8_MAX : UINT32_MAX, &number)) return false;
     if (flags) record->flags = (uint8_t)number;
     if (op) record->op = (uint32_t)number;
@@ -260,7 +269,7 @@ static bool get_hex(struct history_image *image, json_t *value, char **bytes, si
     const char *hex = json_is_string(value) ? json_string_value(value) : "x";
     *length = strlen(hex) / 2;
     if (strlen(hex) % 2 || strspn(hex, "0123456789abcdef") != strlen(hex))
-        return wrong(image, "not hex digits:", "hex");
+        return json_field_wrong(image, "not hex digits:", "hex");
     *bytes = malloc(*length + 1);
     if (!*bytes) abort();
     for (size_t each = 0; each < *length; each++) {
@@ -280,18 +289,21 @@ static bool add_text(struct history_image *image, json_t *line, const struct his
     json_t *text = json_object_get(line, "text"), *hex = json_object_get(line, "hex");
     char *bytes = NULL;
     size_t length = 0;
-    if (text && !json_is_string(text)) return wrong(image, "not a string:", "text");
-    if (text && json_string_length(text) > HISTORY_TEXT_MAX) return wrong(image, "too long:", "text");
-    if (hex && json_string_length(hex) > 2 * HISTORY_TEXT_MAX) return wrong(image, "too long:", "hex");
+    if (text && !json_is_string(text)) return json_field_wrong(image, "not a string:", "text");
+    if (text && json_string_length(text) > HISTORY_TEXT_MAX) return json_field_wrong(image, "too long:", "text");
+    if (hex && json_string_length(hex) > 2 * HISTORY_TEXT_MAX) return json_field_wrong(image, "too long:", "hex");
     if (hex && !get_hex(image, hex, &bytes, &length)) return false;
     if (record->kind == HISTORY_TEXT_MORE) {
         struct history_record more = *record;
         bool fits = bytes && length == HISTORY_TEXT_CHUNK && is_bare(record);
         if (fits) memcpy(&more.actor, bytes, length), history_image_add(image, &more);
         free(bytes);
-        return fits || wrong(image, "text-more has 56 bytes and nothing else in", "hex");
+        return fits || json_field_wrong(image, "text-more has 56 bytes and nothing else in", "hex");
     }
-    if (!text && !hex) return history_image_add(image, record), true; /* its chunks follow one by one */
+    if (!text && !hex) {
+        history_image_add(image, record);
+        return true;
+    } /* its chunks follow one by one */
     uint32_t index = history_image_text(image, record, text ? json_string_value(text) : bytes,
                                         text ? json_string_length(text) : length);
     if (text && strlen(json_string_value(text)) == json_string_length(text) &&
@@ -305,23 +317,26 @@ static bool add_line(struct history_image *image, json_t *line) {
     struct history_record record = {0};
     const char *key, *kind = json_string_value(json_object_get(line, "kind"));
     json_t *value, *index = json_object_get(line, "index");
-    if (!json_is_object(line)) return wrong(image, "not a JSON object", NULL);
-    if (index && !json_is_integer(index)) return wrong(image, "not a whole number:", "index");
+    if (!json_is_object(line)) return json_field_wrong(image, "not a JSON object", NULL);
+    if (index && !json_is_integer(index)) return json_field_wrong(image, "not a whole number:", "index");
     if (index && json_integer_value(index) != (json_int_t)image->count)
         return history_fail(image->error, "line %zu: index %lld where %llu comes next", image->line,
                             (long long)json_integer_value(index), (unsigned long long)image->count);
     if (kind && strcmp(kind, "torn") == 0) {
-        if (json_object_size(line) > (index ? 2 : 1)) return wrong(image, "nothing is known of a record that is", kind);
-        return history_image_slot(image), true;
+        if (json_object_size(line) > (index ? 2 : 1))
+            return json_field_wrong(image, "nothing is known of a record that is", kind);
+        history_image_slot(image);
+        return true;
     }
     json_object_foreach(line, key, value) {
         if (!get_field(image, line, key, value, &record)) return false;
     }
-    if (!json_object_get(line, "kind")) return wrong(image, "a record needs a", "kind");
+    if (!json_object_get(line, "kind")) return json_field_wrong(image, "a record needs a", "kind");
     if (record.kind == HISTORY_TEXT || record.kind == HISTORY_TEXT_MORE) return add_text(image, line, &record);
     if (json_object_get(line, "text") || json_object_get(line, "hex") || json_object_get(line, "length"))
-        return wrong(image, "text, hex and length are for texts, not for a", kind);
-    return history_image_add(image, &record), true;
+        return json_field_wrong(image, "text, hex and length are for texts, not for a", kind);
+    history_image_add(image, &record);
+    return true;
 }
 
 /* Reads the header line. */
@@ -333,9 +348,10 @@ static bool read_header(struct history_image *image, json_t *line, struct histor
                        &time, "seed", &seed, "dropped", &dropped) != 0)
         return history_fail(image->error, "line 1: not a history's first line: %.150s", why.text);
     if (strcmp(who, "lockstorm") != 0 || version != HISTORY_VERSION)
-        return wrong(image, "a history of another tool or version", NULL);
-    if (strcmp(time, "virtual") != 0 && strcmp(time, "real") != 0) return wrong(image, "virtual or real:", "time");
-    if (dropped < 0) return wrong(image, "out of range:", "dropped");
+        return json_field_wrong(image, "a history of another tool or version", NULL);
+    if (strcmp(time, "virtual") != 0 && strcmp(time, "real") != 0)
+        return json_field_wrong(image, "virtual or real:", "time");
+    if (dropped < 0) return json_field_wrong(image, "out of range:", "dropped");
     image->dropped = (uint64_t)dropped;
     *settings = (struct history_settings){.time = strcmp(time, "real") == 0 ? HISTORY_TIME_REAL : HISTORY_TIME_VIRTUAL,
                                           .seed = (uint64_t)seed};
@@ -351,7 +367,7 @@ static bool history_image_give(struct history_image *image) {
     return true;
 }
 
-static bool read_lines(struct history_image *image, FILE *in, struct history_settings *settings) {
+static bool json_read_lines(struct history_image *image, FILE *in, struct history_settings *settings) {
     char *text = NULL;
     size_t room = 0;
     bool good = true;
@@ -359,7 +375,7 @@ static bool read_lines(struct history_image *image, FILE *in, struct history_set
         json_error_t why;
         image->line++;
         if (length > LINE_LIMIT) {
-            good = wrong(image, "longer than 4 MiB", NULL);
+            good = json_field_wrong(image, "longer than 4 MiB", NULL);
             break;
         }
         json_t *line = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
@@ -378,7 +394,7 @@ bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_
     struct history_image image = {.names = json_object(), .error = error, .take = take, .context = context};
     struct history_settings settings;
     error->text[0] = '\0';
-    bool good = read_lines(&image, in, &settings);
+    bool good = json_read_lines(&image, in, &settings);
     *dropped = image.dropped;
     json_decref(image.names);
     free(image.bytes);
@@ -395,7 +411,7 @@ bool history_json_read(FILE *in, FILE *out, struct history_error *error) {
     struct history_settings settings;
     char header[HISTORY_HEADER_SIZE] = {0};
     error->text[0] = '\0';
-    bool good = fwrite(header, sizeof header, 1, out) == 1 && read_lines(&image, in, &settings);
+    bool good = fwrite(header, sizeof header, 1, out) == 1 && json_read_lines(&image, in, &settings);
     json_decref(image.names);
     free(image.bytes);
     if (good) { /* only now is their number known */

@@ -29,7 +29,7 @@ void answer_write(const json_t *question, json_t *answer) {
 
 /* --- calls --- */
 
-static json_t *acquire(struct hosted_lock *hosted, const json_t *call) {
+static json_t *call_acquire(struct hosted_lock *hosted, const json_t *call) {
     const json_t *wait = json_object_get(call, "wait_ms");
     struct lock_grant grant = lock_acquire(&hosted->lock, json_is_integer(wait) ? json_integer_value(wait) : -1);
     json_t *answer = answer_make(grant.outcome, NULL);
@@ -47,7 +47,7 @@ static json_t *token(const struct hosted_lock *hosted) {
     return answer;
 }
 
-static json_t *release(struct hosted_lock *hosted) {
+static json_t *call_release(struct hosted_lock *hosted) {
     hosted->token = 0;
     return answer_make(lock_release(&hosted->lock), NULL);
 }
@@ -85,8 +85,8 @@ static json_t *answer(struct call_thread *self, const json_t *call) {
     if (!hosted) return answer_make(OUTCOME_UNKNOWN, "there are too many lock objects");
     if (!hosted_lock_ready(hosted, self->site))
         return answer_make(OUTCOME_UNKNOWN, "a node did not answer while the lock was opened");
-    if (strcmp(verb, "acquire") == 0) return acquire(hosted, call);
-    if (strcmp(verb, "release") == 0) return release(hosted);
+    if (strcmp(verb, "acquire") == 0) return call_acquire(hosted, call);
+    if (strcmp(verb, "release") == 0) return call_release(hosted);
     if (strcmp(verb, "renew") == 0) return answer_make(lock_renew(&hosted->lock), NULL);
     if (strcmp(verb, "is_held") == 0) return answer_make(lock_is_held(&hosted->lock), NULL);
     if (strcmp(verb, "token") == 0) return token(hosted);

@@ -19,7 +19,7 @@ static int place_take(void) {
     return -1;
 }
 
-static void env_begin(struct hosted_lock *hosted, const struct lock_site *site) {
+static void hosted_env_open(struct hosted_lock *hosted, const struct lock_site *site) {
     struct task_slot *slots = &site->page->tasks[2 * hosted->place];
     memset(slots, 0, 2 * sizeof *slots);
     struct env_live_options options = {
@@ -50,7 +50,7 @@ void hosted_lock_make(struct hosted_lock *hosted, const struct lock_site *site, 
     if (hosted->place < 0 || !hosted->resource) abort();
     hosted->options =
         (struct lock_options){hosted->resource, strlen(hosted->resource), lease_ms, site->permits, fixed_lease};
-    env_begin(hosted, site);
+    hosted_env_open(hosted, site);
 }
 
 bool hosted_lock_ready(struct hosted_lock *hosted, const struct lock_site *site) {

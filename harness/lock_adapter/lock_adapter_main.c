@@ -27,7 +27,7 @@ static json_t *hello(const struct lock_program *program, const json_t *question)
     return answer;
 }
 
-static json_t *open(struct lock_program *program, const json_t *question) {
+static json_t *lock_adapter_open(struct lock_program *program, const json_t *question) {
     struct lock_site *site = &program->site;
     const json_t *nodes = json_object_get(question, "nodes");
     const char *resource = json_string_value(json_object_get(question, "resource"));
@@ -46,7 +46,7 @@ static json_t *open(struct lock_program *program, const json_t *question) {
 }
 
 /* A C thread cannot be ended with a call under way. */
-static json_t *forget(struct lock_program *program) {
+static json_t *lock_adapter_forget(struct lock_program *program) {
     for (int each = 0; each < ADAPTER_THREADS; each++)
         if (program->running[each] && call_thread_is_busy(&program->threads[each]))
             return answer_make(OUTCOME_REFUSED, "a call is under way");
@@ -73,13 +73,13 @@ static json_t *give(struct lock_program *program, json_t *question) {
     return answer_make(OUTCOME_REFUSED, "too many calls wait for this thread");
 }
 
-static void hear(struct lock_program *program, json_t *question) {
+static void lock_adapter_hear(struct lock_program *program, json_t *question) {
     const char *verb = json_string_value(json_object_get(question, "op"));
     json_t *answer = NULL;
     if (!verb) answer = answer_make(OUTCOME_REFUSED, "the question has no op");
     else if (strcmp(verb, "hello") == 0) answer = hello(program, question);
-    else if (strcmp(verb, "open") == 0) answer = open(program, question);
-    else if (strcmp(verb, "forget") == 0) answer = forget(program);
+    else if (strcmp(verb, "open") == 0) answer = lock_adapter_open(program, question);
+    else if (strcmp(verb, "forget") == 0) answer = lock_adapter_forget(program);
     else if (strcmp(verb, "cancel") == 0) answer = answer_make(OUTCOME_REFUSED, "a call cannot be cancelled");
     else answer = give(program, question);
     if (answer) answer_write(question, answer);
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     for (ssize_t length; (length = getline(&line, &room, stdin)) > 0;) {
         json_t *question = json_loadb(line, (size_t)length, 0, NULL);
         if (!json_is_object(question)) break;
-        hear(&program, question);
+        lock_adapter_hear(&program, question);
         json_decref(question);
     }
     free(line);

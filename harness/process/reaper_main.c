@@ -47,17 +47,17 @@ struct held_process {
 static struct held_process processes[PROCESSES];
 static int process_count;
 
-static void join(char *path, size_t size, const char *directory, const char *name) {
+static void path_join(char *path, size_t size, const char *directory, const char *name) {
     if (snprintf(path, size, "%s/%s", directory, name) >= (int)size) abort();
 }
 
-static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk) {
+static int reaper_remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk) {
     (void)stat, (void)type, (void)walk;
     remove(path);
     return 0;
 }
 
-static time_t now_s(void) {
+static time_t reaper_now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec;
@@ -65,9 +65,9 @@ static time_t now_s(void) {
 
 /* Again and again: a process that outlives its parent by a moment, as PostgreSQL's children do, may still write. */
 static void remove_tree(const char *path) {
-    for (time_t until_s = now_s() + REMOVAL_LIMIT_S;;) {
-        bool is_last = now_s() > until_s;
-        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    for (time_t until_s = reaper_now_s() + REMOVAL_LIMIT_S;;) {
+        bool is_last = reaper_now_s() > until_s;
+        nftw(path, reaper_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
         if (is_last || access(path, F_OK) != 0) return;
         nanosleep(&REMOVAL_PAUSE, NULL);
     }
@@ -97,7 +97,7 @@ static void trial_remove(const char *directory) {
     DIR *servers = opendir(directory);
     for (struct dirent *entry; servers && (entry = readdir(servers));) {
         if (entry->d_name[0] == '.') continue;
-        join(path, sizeof path, directory, entry->d_name);
+        path_join(path, sizeof path, directory, entry->d_name);
         nftw(path, remove_segment_of, 16, FTW_PHYS | FTW_MOUNT);
         memory_remove(path); /* with a server's data, to which only the link leads */
     }
@@ -109,8 +109,8 @@ static void trial_remove(const char *directory) {
  * one means that its owner is dead. */
 static int directory_lock(const char *directory) {
     char fresh[4096], name[4096];
-    join(fresh, sizeof fresh, directory, ".reaper.new");
-    join(name, sizeof name, directory, LOCK);
+    path_join(fresh, sizeof fresh, directory, ".reaper.new");
+    path_join(name, sizeof name, directory, LOCK);
     int fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && rename(fresh, name) == 0) return fd;
     if (fd >= 0) close(fd);
@@ -120,14 +120,14 @@ static int directory_lock(const char *directory) {
 /* Removes the directories of trials whose reaper is dead. */
 static void siblings_sweep(const char *directory) {
     char parent[4096], path[4096], lock[8192];
-    join(parent, sizeof parent, directory, "..");
+    path_join(parent, sizeof parent, directory, "..");
     DIR *siblings = opendir(parent);
     if (!siblings) return;
     for (struct dirent *entry; (entry = readdir(siblings));) {
         struct stat stat;
         if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0) continue;
-        join(path, sizeof path, parent, entry->d_name);
-        join(lock, sizeof lock, path, LOCK);
+        path_join(path, sizeof path, parent, entry->d_name);
+        path_join(lock, sizeof lock, path, LOCK);
         if (lstat(path, &stat) < 0 || !S_ISDIR(stat.st_mode) || stat.st_uid != geteuid()) continue;
         int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
@@ -137,7 +137,7 @@ static void siblings_sweep(const char *directory) {
     closedir(siblings);
 }
 
-static void process_end(const struct held_process *process) {
+static void reaper_process_end(const struct held_process *process) {
     if (process->fd >= 0) {
         syscall(SYS_pidfd_send_signal, process->fd, SIGKILL, NULL, 0);
         poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, KILL_LIMIT_MS);
@@ -158,7 +158,7 @@ static bool process_has_ended(const struct held_process *process) {
 static void processes_clear(void) {
     int left = 0;
     for (int each = 0; each < process_count; each++) {
-        if (process_has_ended(&processes[each])) process_end(&processes[each]);
+        if (process_has_ended(&processes[each])) reaper_process_end(&processes[each]);
         else processes[left++] = processes[each];
     }
     process_count = left;
@@ -210,7 +210,7 @@ static void hunt(const char *directory) {
             if (process.fd < 0) continue;
             bool ours = has_environment(entry->d_name, wanted) || works_in(entry->d_name, directory);
             if (pid == getpid() || !ours) close(process.fd);
-            else found++, process_end(&process);
+            else found++, reaper_process_end(&process);
         }
         if (all) closedir(all);
     }
@@ -229,7 +229,7 @@ static bool trial_serve(const char *directory) {
         if (strcmp(line, "hunt\n") == 0) hunts = true;
         else process_add(atoi(line));
     }
-    for (int each = 0; each < process_count; each++) process_end(&processes[each]);
+    for (int each = 0; each < process_count; each++) reaper_process_end(&processes[each]);
     process_count = 0;
     if (hunts) hunt(directory);
     trial_remove(directory);
@@ -237,7 +237,7 @@ static bool trial_serve(const char *directory) {
 }
 
 /* Makes the directory and locks it. Returns the descriptor that keeps the lock, or -1. */
-static int directory_make(const char *directory) {
+static int reaper_directory_make(const char *directory) {
     if (mkdir(directory, 0700) < 0) return -1;
     int lock = directory_lock(directory);
     if (lock < 0) rmdir(directory);
@@ -254,12 +254,18 @@ static bool directory_read(char *directory, size_t size) {
 int main(int argc, char **argv) {
     char directory[4096];
     (void)argv;
-    if (argc != 1) return fprintf(stderr, "reaper: usage: reaper\n"), 2;
+    if (argc != 1) {
+        fprintf(stderr, "reaper: usage: reaper\n");
+        return 2;
+    }
     setsid();
     signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN), signal(SIGHUP, SIG_IGN), signal(SIGPIPE, SIG_IGN);
     for (bool goes_on = true; goes_on && directory_read(directory, sizeof directory);) {
-        int lock = directory_make(directory);
-        if (lock < 0) return fprintf(stderr, "reaper: %s: %s\n", directory, strerror(errno)), 2;
+        int lock = reaper_directory_make(directory);
+        if (lock < 0) {
+            fprintf(stderr, "reaper: %s: %s\n", directory, strerror(errno));
+            return 2;
+        }
         siblings_sweep(directory);
         say("ready");
         goes_on = trial_serve(directory);

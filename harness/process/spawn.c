@@ -30,8 +30,8 @@ static void descriptors_choose(const int *kept, int kept_count) {
 }
 
 /* Runs in the child, which shares the parent's memory until exec: nothing here changes what the parent reads. */
-static int become(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
-                  pid_t parent, bool near, const sigset_t *usual) {
+static int spawn_become(char *const *words, char *const *environment, int output, const int *kept, int kept_count,
+                        pid_t parent, bool near, const sigset_t *usual) {
     if (!spawn_bind(parent, near)) return errno ? errno : ESRCH;
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return errno;
@@ -79,7 +79,7 @@ static pid_t spawn_within(char *const *words, char *const *environment, int outp
     errno = 0;
     pid_t child = vfork();
     if (child == 0) {
-        reason = become(words, environment, output, kept, kept_count, parent, near, &usual);
+        reason = spawn_become(words, environment, output, kept, kept_count, parent, near, &usual);
         _exit(127);
     }
     if (child < 0) reason = errno;

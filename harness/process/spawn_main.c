@@ -20,7 +20,10 @@ static bool user_become(const char *text) {
     char *end;
     uid_t user = (uid_t)strtoul(text, &end, 10);
     gid_t group = *end == ':' ? (gid_t)strtoul(end + 1, &end, 10) : 0;
-    if (*end != '\0' || user == 0) return errno = EINVAL, false;
+    if (*end != '\0' || user == 0) {
+        errno = EINVAL;
+        return false;
+    }
     return setgroups(0, NULL) == 0 && setgid(group) == 0 && setuid(user) == 0;
 }
 
@@ -30,8 +33,14 @@ int main(int argc, char **argv) {
     bool near = argc > word && strcmp(argv[word], NEAR) == 0;
     if (near) word++;
     if (argc > word && strncmp(argv[word], USER, sizeof USER - 1) == 0)
-        if (!user_become(argv[word++] + sizeof USER - 1)) return perror("spawn: --user"), 127;
-    if (word >= argc) return fprintf(stderr, "spawn: usage: spawn [--near] [--user=UID:GID] COMMAND ...\n"), 127;
+        if (!user_become(argv[word++] + sizeof USER - 1)) {
+            perror("spawn: --user");
+            return 127;
+        }
+    if (word >= argc) {
+        fprintf(stderr, "spawn: usage: spawn [--near] [--user=UID:GID] COMMAND ...\n");
+        return 127;
+    }
     /* After the change of user, which removes the binding. */
     if (!spawn_bind(parent ? (pid_t)atol(parent) : getppid(), near)) return 127;
     unsetenv("LOCKSTORM_PARENT");

@@ -11,7 +11,10 @@ static const char *const MODES[RESOURCE_MODES] = {"open", "fence-writes", "fence
 
 bool resource_mode_find(const char *name, enum resource_mode *mode) {
     for (int each = 0; each < RESOURCE_MODES; each++)
-        if (strcmp(name, MODES[each]) == 0) return *mode = (enum resource_mode)each, true;
+        if (strcmp(name, MODES[each]) == 0) {
+            *mode = (enum resource_mode)each;
+            return true;
+        }
     return false;
 }
 
@@ -112,8 +115,8 @@ static struct resource_result carry_out(struct resource *resource, const struct 
 
 /* --- the result of an access --- */
 
-static void record(struct resource *resource, const struct resource_access *access,
-                   const struct resource_result *result) {
+static void resource_record(struct resource *resource, const struct resource_access *access,
+                            const struct resource_result *result) {
     int64_t based_on = access->atomic ? result->version - !result->refused : access->based_on;
     actor_append(&resource->actor,
                  (struct history_record){.kind = access->write ? HISTORY_STORE_WRITE : HISTORY_STORE_READ,
@@ -146,7 +149,7 @@ static void answer_refusal(struct resource_answers *answers, enum resource_mode 
 
 void resource_conclude(struct resource *resource, const struct resource_access *access,
                        const struct resource_result *result, struct resource_answers *answers) {
-    record(resource, access, result);
+    resource_record(resource, access, result);
     if (result->refused) answer_refusal(answers, resource->mode, access->token, result->newest_token);
     else resource_answer(answers, "*2\r\n:%lld\r\n:%lld\r\n", (long long)result->value, (long long)result->version);
 }
@@ -156,7 +159,7 @@ static enum resource_served serve_access(struct resource *resource, struct resou
     struct resource_result result = {.refused = true, .version = resource->version[access->object]};
     const char *why = objection(resource->mode, access);
     if (why) {
-        record(resource, access, &result);
+        resource_record(resource, access, &result);
         resource_answer(answers, "-%s\r\n", why);
         return RESOURCE_ANSWERED;
     }
@@ -189,7 +192,7 @@ static bool fits_index(int64_t value) {
     return value >= 0 && value <= UINT32_MAX;
 }
 
-static bool parse_options(redisReply **words, size_t count, struct resource_access *access) {
+static bool resource_parse_options(redisReply **words, size_t count, struct resource_access *access) {
     for (size_t each = 0; each + 1 < count; each += 2) {
         int64_t *target = word_is(words[each], "TOKEN")     ? &access->token
                           : word_is(words[each], "ACTOR")   ? &access->actor
@@ -215,7 +218,7 @@ static bool parse_access(redisReply **words, size_t count, struct resource_acces
                                                      : access->object != HISTORY_OBJECT_REGISTER || !access->atomic;
     if (!access->object || !fits || (access->write && !resource_number(words[2]->str, words[2]->len, &access->value)))
         return false;
-    return parse_options(words + used, count - used, access);
+    return resource_parse_options(words + used, count - used, access);
 }
 
 static void serve_members(const struct resource *resource, struct resource_answers *answers) {
@@ -227,7 +230,7 @@ static void serve_members(const struct resource *resource, struct resource_answe
 }
 
 /* A request is an array of strings, as every Redis client sends it. */
-static bool is_request(const redisReply *request) {
+static bool resource_is_request(const redisReply *request) {
     if (request->type != REDIS_REPLY_ARRAY || request->elements == 0) return false;
     for (size_t each = 0; each < request->elements; each++)
         if (request->element[each]->type != REDIS_REPLY_STRING) return false;
@@ -237,7 +240,7 @@ static bool is_request(const redisReply *request) {
 enum resource_served resource_serve(struct resource *resource, const redisReply *request,
                                     struct resource_answers *answers, struct resource_access *access) {
     redisReply **words = request->element;
-    if (!is_request(request)) {
+    if (!resource_is_request(request)) {
         resource_answer(answers, "-ERR a request is an array of strings\r\n");
     } else if (word_is(words[0], "GET") || word_is(words[0], "SET") || word_is(words[0], "ADD")) {
         if (parse_access(words, request->elements, access)) return serve_access(resource, answers, access);

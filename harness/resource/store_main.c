@@ -111,11 +111,14 @@ static void on_statement(struct ev_loop *loop, ev_io *io, int events) {
 }
 
 /* A connection's session begins with its first access. */
-static bool session_begin(struct store_connection *connection) {
+static bool store_session_begin(struct store_connection *connection) {
     char error[ERROR_ROOM];
     if (connection->session) return true;
-    connection->session = table_open(connection->store->table, error, sizeof error);
-    if (!connection->session) return resource_answer(&connection->answers, "-ERR %s\r\n", error), false;
+    connection->session = store_session_open(connection->store->table, error, sizeof error);
+    if (!connection->session) {
+        resource_answer(&connection->answers, "-ERR %s\r\n", error);
+        return false;
+    }
     ev_io_init(&connection->statement_io, on_statement, table_fd(connection->session), EV_READ);
     connection->statement_io.data = connection;
     return true;
@@ -123,7 +126,7 @@ static bool session_begin(struct store_connection *connection) {
 
 /* Carries out connection->access. */
 static void access_table(struct store_connection *connection) {
-    if (!session_begin(connection)) return;
+    if (!store_session_begin(connection)) return;
     if (!table_send(connection->session, connection->store->resource.mode, &connection->access)) {
         connection->closing = true;
         return;
@@ -140,14 +143,14 @@ static void answer_ping(struct store_connection *connection) {
 
 /* --- connections --- */
 
-static void connection_close(struct store_connection *connection) {
+static void store_connection_close(struct store_connection *connection) {
     struct store *store = connection->store;
     store->connection_count--;
     if (connection->previous) connection->previous->next = connection->next;
     else store->connections = connection->next;
     if (connection->next) connection->next->previous = connection->previous;
     ev_io_stop(store->loop, &connection->io);
-    table_close(connection->session);
+    store_session_close(connection->session);
     close(connection->io.fd);
     redisReaderFree(connection->requests);
     free(connection->answers.bytes);
@@ -209,19 +212,20 @@ static bool connection_read(struct store_connection *connection) {
 /* What the connection waited for has arrived. */
 static void connection_go_on(struct store_connection *connection) {
     connection_serve(connection);
-    if (!connection_flush(connection)) connection_close(connection);
+    if (!connection_flush(connection)) store_connection_close(connection);
 }
 
-static void on_event(struct ev_loop *loop, ev_io *io, int events) {
+static void store_on_event(struct ev_loop *loop, ev_io *io, int events) {
     struct store_connection *connection = (struct store_connection *)io;
     bool open = !(events & EV_READ) || connection_read(connection);
     if (open && connection_flush(connection)) return;
     ev_io_stop(loop, &connection->io);
     connection->closing = true;
-    if (connection->awaits != ITS_STATEMENT) connection_close(connection); /* else when its statement is answered */
+    if (connection->awaits != ITS_STATEMENT)
+        store_connection_close(connection); /* else when its statement is answered */
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
+static void store_on_accept(struct ev_loop *loop, ev_io *io, int events) {
     struct store *store = io->data;
     int fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     (void)events;
@@ -234,7 +238,7 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
     store->connections = connection;
     store->connection_count++;
     connection->requests = redisReaderCreate();
-    ev_io_init(&connection->io, on_event, fd, EV_READ);
+    ev_io_init(&connection->io, store_on_event, fd, EV_READ);
     ev_io_start(loop, &connection->io);
 }
 
@@ -245,7 +249,10 @@ static int listen_at(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int length = snprintf(address.sun_path, sizeof address.sun_path, "%s~", path);
-    if (length >= (int)sizeof address.sun_path) return errno = ENAMETOOLONG, -1;
+    if (length >= (int)sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 512) < 0) return -1;
     bool named = link(address.sun_path, path) == 0;
     return unlink(address.sun_path) == 0 && named ? fd : -1;
@@ -261,7 +268,7 @@ static bool number_fits(const char *text, int64_t least, int64_t most, int64_t *
     return resource_number(text, strlen(text), number) && *number >= least && *number <= most;
 }
 
-static bool parse(int argc, char **argv, struct store_arguments *arguments, struct history_error *error) {
+static bool store_parse(int argc, char **argv, struct store_arguments *arguments, struct history_error *error) {
     const struct option options[] = {{"history", required_argument, NULL, 'h'},
                                      {"page", required_argument, NULL, 's'},
                                      {"socket", required_argument, NULL, 'S'},
@@ -291,10 +298,10 @@ static bool parse(int argc, char **argv, struct store_arguments *arguments, stru
 
 static bool table_make(const char *where, int64_t counter) {
     char error[ERROR_ROOM];
-    struct table_session *session = table_open(where, error, sizeof error);
+    struct table_session *session = store_session_open(where, error, sizeof error);
     bool made = session && table_create(session, counter, error, sizeof error);
     if (!made) fprintf(stderr, "store: %s\n", error);
-    table_close(session);
+    store_session_close(session);
     return made;
 }
 
@@ -305,11 +312,14 @@ int main(int argc, char **argv) {
     struct resource *resource = &store.resource;
     zygote_begin(&argc, &argv);
     descriptor_limit_raise();
-    if (parse(argc, argv, &arguments, &error) && resource_mode_find(arguments.mode, &resource->mode)) {
+    if (store_parse(argc, argv, &arguments, &error) && resource_mode_find(arguments.mode, &resource->mode)) {
         resource->actor.history = history_open(arguments.history, &error);
         resource->actor.page = resource->actor.history ? shared_page_open(arguments.page, &error) : NULL;
     }
-    if (!resource->actor.page) return fprintf(stderr, "store: %s\n", error.text), 2;
+    if (!resource->actor.page) {
+        fprintf(stderr, "store: %s\n", error.text);
+        return 2;
+    }
     resource->actor.id = (uint32_t)arguments.actor;
     resource->stranger = (uint32_t)arguments.stranger;
     resource->value[HISTORY_OBJECT_COUNTER] = arguments.counter;
@@ -317,10 +327,13 @@ int main(int argc, char **argv) {
     store.table = arguments.table;
     if (store.table && !table_make(store.table, arguments.counter)) return 3;
     int fd = listen_at(arguments.socket);
-    if (fd < 0) return fprintf(stderr, "store: %s: %s\n", arguments.socket, strerror(errno)), 2;
+    if (fd < 0) {
+        fprintf(stderr, "store: %s: %s\n", arguments.socket, strerror(errno));
+        return 2;
+    }
     store.loop = ev_default_loop(EVFLAG_AUTO);
     ev_io accepting = {0};
-    ev_io_init(&accepting, on_accept, fd, EV_READ);
+    ev_io_init(&accepting, store_on_accept, fd, EV_READ);
     accepting.data = &store;
     ev_io_start(store.loop, &accepting);
     ev_run(store.loop, 0);

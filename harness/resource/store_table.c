@@ -79,17 +79,17 @@ static void fill_error(char *error, int size, const char *said) {
     snprintf(error, (size_t)size, "%.*s", (int)strcspn(said, "\n"), said);
 }
 
-struct table_session *table_open(const char *where, char *error, int size) {
+struct table_session *store_session_open(const char *where, char *error, int size) {
     struct table_session *session = calloc(1, sizeof *session);
     if (!session) abort();
     session->link = PQconnectdb(where);
     if (PQstatus(session->link) == CONNECTION_OK) return session;
     fill_error(error, size, PQerrorMessage(session->link));
-    table_close(session);
+    store_session_close(session);
     return NULL;
 }
 
-void table_close(struct table_session *session) {
+void store_session_close(struct table_session *session) {
     if (!session) return;
     PQclear(session->result);
     PQfinish(session->link);
@@ -118,7 +118,7 @@ int table_fd(const struct table_session *session) {
     return PQsocket(session->link);
 }
 
-static int64_t number_at(const PGresult *result, int column) {
+static int64_t store_number_at(const PGresult *result, int column) {
     return strtoll(PQgetvalue(result, 0, column), NULL, 10);
 }
 
@@ -128,8 +128,8 @@ static enum table_state read_result(struct table_session *session, struct resour
     if (PQresultStatus(session->result) == PGRES_TUPLES_OK) {
         *result = (struct resource_result){.refused = PQntuples(session->result) == 0, .version = -1};
         if (result->refused) return TABLE_ANSWERED;
-        result->value = number_at(session->result, 0);
-        result->version = number_at(session->result, 1);
+        result->value = store_number_at(session->result, 0);
+        result->version = store_number_at(session->result, 1);
         return TABLE_ANSWERED;
     }
     *error = PQresultErrorField(session->result, PG_DIAG_MESSAGE_PRIMARY);
@@ -151,13 +151,13 @@ enum table_state table_poll(struct table_session *session, struct resource_resul
 
 #include <stdio.h>
 
-struct table_session *table_open(const char *where, char *error, int size) {
+struct table_session *store_session_open(const char *where, char *error, int size) {
     (void)where;
     snprintf(error, (size_t)size, "built without libpq");
     return NULL;
 }
 
-void table_close(struct table_session *session) {
+void store_session_close(struct table_session *session) {
     (void)session;
 }
 

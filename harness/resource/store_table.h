@@ -3,7 +3,7 @@
  * nothing can happen between check and write. Each row has its own newest token and owner; everything else is as in the
  * store's memory.
  *
- * A session carries out one statement at a time. Built without libpq, table_open always fails. */
+ * A session carries out one statement at a time. Built without libpq, store_session_open always fails. */
 #ifndef LOCKSTORM_STORE_TABLE_H
 #define LOCKSTORM_STORE_TABLE_H
 
@@ -18,9 +18,9 @@ enum table_state {
 };
 
 /* Connects; `where` is libpq's connection string. NULL with a reason in *error, which holds `size` bytes. The caller
- * frees with table_close. */
-struct table_session *table_open(const char *where, char *error, int size);
-void table_close(struct table_session *session);
+ * frees with store_session_close. */
+struct table_session *store_session_open(const char *where, char *error, int size);
+void store_session_close(struct table_session *session);
 
 /* Makes the tables; the counter begins with this value. False with a reason in *error. */
 bool table_create(struct table_session *session, int64_t counter, char *error, int size);

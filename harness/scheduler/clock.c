@@ -8,11 +8,11 @@
 
 typedef int clock_reader(clockid_t, struct timespec *);
 
-static int read_by_syscall(clockid_t clock, struct timespec *now) {
+static int clock_read_by_syscall(clockid_t clock, struct timespec *now) {
     return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
-static clock_reader *reader = read_by_syscall;
+static clock_reader *reader = clock_read_by_syscall;
 
 /* Runs before main, so that the pointer is set before there is a second thread. */
 __attribute__((constructor)) static void find_vdso(void) {

@@ -120,13 +120,13 @@ static void yield_core(int64_t pause_ns) {
     nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
 }
 
-static bool is_gone(int pid) {
+static bool thread_is_gone(int pid) {
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
 static bool any_is_gone(const int *pids, int count) {
     for (int each = 0; each < count; each++)
-        if (is_gone(pids[each])) return true;
+        if (thread_is_gone(pids[each])) return true;
     return false;
 }
 
@@ -238,15 +238,15 @@ static void threads_list(struct thread_watch *watch) {
     }
 }
 
-static bool line_read(int fd, char *line, size_t size) {
+static bool table_line_read(int fd, char *line, size_t size) {
     ssize_t got = pread(fd, line, size - 1, 0);
     line[got > 0 ? got : 0] = '\0';
     return got > 0;
 }
 
-static bool count_read(const struct thread_watch *watch, const struct thread *thread, uint64_t *count) {
+static bool switches_read(const struct thread_watch *watch, const struct thread *thread, uint64_t *count) {
     char text[STATUS_ROOM];
-    if (!line_read(thread->count_fd, text, sizeof text)) return false;
+    if (!table_line_read(thread->count_fd, text, sizeof text)) return false;
     *count = strcmp(watch->count_file, "schedstat") == 0 ? third_number(text) : switches_in(text);
     return true;
 }
@@ -254,7 +254,7 @@ static bool count_read(const struct thread_watch *watch, const struct thread *th
 /* By the letter after the thread's name; the name may contain any character. */
 static bool has_sleeping_state(const struct thread *thread) {
     char line[LINE_ROOM];
-    const char *name_end = line_read(thread->state_fd, line, sizeof line) ? strrchr(line, ')') : NULL;
+    const char *name_end = table_line_read(thread->state_fd, line, sizeof line) ? strrchr(line, ')') : NULL;
     return name_end && (strncmp(name_end, ") S", 3) == 0 || strncmp(name_end, ") Z", 3) == 0);
 }
 
@@ -263,16 +263,16 @@ static bool is_descheduled(const char *call_line) {
     return strncmp(call_line, "running", strlen("running")) != 0;
 }
 
-static bool is_asleep(const struct thread *thread) {
+static bool thread_is_asleep(const struct thread *thread) {
     char line[LINE_ROOM];
-    return line_read(thread->call_fd, line, sizeof line) ? is_descheduled(line) : has_sleeping_state(thread);
+    return table_line_read(thread->call_fd, line, sizeof line) ? is_descheduled(line) : has_sleeping_state(thread);
 }
 
 /* A sleep that waits for the machine, for a disk for instance, has another state and does not count. The state is read
  * last: a thread has it already when it is about to sleep, and may not sleep after all. */
 static bool is_idle(const struct thread *thread) {
     char line[LINE_ROOM];
-    if (line_read(thread->call_fd, line, sizeof line) && (!is_descheduled(line) || is_polling_sleep(line)))
+    if (table_line_read(thread->call_fd, line, sizeof line) && (!is_descheduled(line) || is_polling_sleep(line)))
         return false;
     return has_sleeping_state(thread);
 }
@@ -283,7 +283,10 @@ static bool threads_are_idle(struct thread_watch *watch) {
         struct thread *thread = &watch->threads[each];
         uint64_t count;
         if (thread->id == watch->timer) continue;
-        if (!count_read(watch, thread, &count)) return thread_watch_forget(watch), false;
+        if (!switches_read(watch, thread, &count)) {
+            thread_watch_forget(watch);
+            return false;
+        }
         if (thread->idle && thread->count == count) continue;
         thread->count = count;
         thread->idle = is_idle(thread);
@@ -298,7 +301,7 @@ static bool threads_stayed_idle(const struct thread_watch *watch) {
         const struct thread *thread = &watch->threads[each];
         uint64_t count;
         if (thread->id == watch->timer) continue;
-        if (!is_asleep(thread) || !count_read(watch, thread, &count) || count != thread->count) return false;
+        if (!thread_is_asleep(thread) || !switches_read(watch, thread, &count) || count != thread->count) return false;
     }
     return has_all_threads(watch);
 }
@@ -308,7 +311,7 @@ bool threads_await_quiescence(struct thread_watch *watch, int64_t limit_ms) {
     do {
         threads_list(watch);
         if (threads_are_idle(watch) && threads_stayed_idle(watch)) return true;
-        if (is_gone(watch->pid)) return false;
+        if (thread_is_gone(watch->pid)) return false;
         yield_core(SNAPSHOT_PAUSE_NS);
     } while (!hang_limit_is_over(until_ns));
     return false;
@@ -320,13 +323,13 @@ static bool is_timed_sleep(const struct thread *thread) {
     char line[LINE_ROOM];
     long call;
     unsigned long timeout;
-    if (!line_read(thread->call_fd, line, sizeof line)) return true;
+    if (!table_line_read(thread->call_fd, line, sizeof line)) return true;
     bool sleeps = sscanf(line, "%ld 0x%*x 0x%*x 0x%*x 0x%lx", &call, &timeout) == 2;
     return sleeps && (call != SYS_futex || timeout != 0);
 }
 
 /* NULL: the timer is gone. */
-static const struct thread *timer_find(struct thread_watch *watch) {
+static const struct thread *thread_timer_find(struct thread_watch *watch) {
     threads_list(watch);
     for (int each = 0; each < watch->count; each++)
         if (watch->threads[each].id == watch->timer) return &watch->threads[each];
@@ -339,12 +342,15 @@ bool timer_await_round(struct thread_watch *watch, int64_t limit_ms) {
     int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     uint64_t first = 0, before, after;
     bool has_first = false;
-    const struct thread *timer = timer_find(watch);
-    while (timer && count_read(watch, timer, &before)) {
+    const struct thread *timer = thread_timer_find(watch);
+    while (timer && switches_read(watch, timer, &before)) {
         bool is_new = !has_first || before != first;
-        bool slept = is_new && is_timed_sleep(timer) && count_read(watch, timer, &after) && after == before;
+        bool slept = is_new && is_timed_sleep(timer) && switches_read(watch, timer, &after) && after == before;
         if (slept && has_first) return true;
-        if (slept) first = before, has_first = true;
+        if (slept) {
+            first = before;
+            has_first = true;
+        }
         if (hang_limit_is_over(until_ns)) return false;
         yield_core(ROUND_PAUSE_NS);
     }

@@ -41,7 +41,7 @@ struct scheduler {
     int dead;
 };
 
-static enum task_state state_of(const struct scheduler *scheduler, int task) {
+static enum task_state task_state_of(const struct scheduler *scheduler, int task) {
     return (enum task_state)atomic_load_explicit(&scheduler->page->tasks[task].state, memory_order_acquire);
 }
 
@@ -49,7 +49,7 @@ static void state_set(struct scheduler *scheduler, int task, enum task_state sta
     atomic_store_explicit(&scheduler->page->tasks[task].state, (uint32_t)state, memory_order_release);
 }
 
-static int64_t deadline_of(const struct scheduler *scheduler, int task) {
+static int64_t task_deadline_of(const struct scheduler *scheduler, int task) {
     return atomic_load_explicit(&scheduler->page->tasks[task].deadline_ns, memory_order_relaxed);
 }
 
@@ -272,7 +272,10 @@ void scheduler_expect(struct scheduler *scheduler, int task) {
 }
 
 bool scheduler_watch(struct scheduler *scheduler, int task, int pid) {
-    if (shares_descriptors(scheduler, task)) return scheduler->page->tasks[task].pid = pid, true;
+    if (shares_descriptors(scheduler, task)) {
+        scheduler->page->tasks[task].pid = pid;
+        return true;
+    }
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return false;
     scheduler->pid_fd[task] = fd;
@@ -357,7 +360,7 @@ uint64_t scheduler_task_moves(const struct scheduler *scheduler, int task) {
 }
 
 enum task_state scheduler_state(const struct scheduler *scheduler, int task) {
-    return state_of(scheduler, task);
+    return task_state_of(scheduler, task);
 }
 
 const char *scheduler_held_at(const struct scheduler *scheduler, int task) {
@@ -392,13 +395,14 @@ struct awaited {
 
 static bool have_parked(const struct scheduler *scheduler, const struct awaited *awaited) {
     int parked = 0;
-    for (int each = 0; each < awaited->count; each++) parked += is_parked(state_of(scheduler, awaited->tasks[each]));
+    for (int each = 0; each < awaited->count; each++)
+        parked += is_parked(task_state_of(scheduler, awaited->tasks[each]));
     return parked > 0 && (awaited->first || parked == awaited->count);
 }
 
 static bool any_task_runs(const struct scheduler *scheduler) {
     for (int task = 0; task < scheduler->tasks; task++) {
-        enum task_state state = state_of(scheduler, task);
+        enum task_state state = task_state_of(scheduler, task);
         if ((state == TASK_RUNNING || state == TASK_PROBING) && !is_stopped(scheduler, task)) return true;
     }
     return false;
@@ -419,7 +423,10 @@ static enum scheduler_result await_event(struct scheduler *scheduler, int timeou
     int ready = poll(fds, 2 + processes, timeout_ms);
     if (ready < 0) return errno == EINTR ? SCHEDULER_INTERRUPTED : SCHEDULER_FAILED;
     if (ready == 0) return SCHEDULER_STUCK;
-    if (fds[1].revents & POLLIN) return wakeup_drain(scheduler->signal_fd), SCHEDULER_INTERRUPTED;
+    if (fds[1].revents & POLLIN) {
+        wakeup_drain(scheduler->signal_fd);
+        return SCHEDULER_INTERRUPTED;
+    }
     for (nfds_t each = 0; each < processes; each++) {
         if (!(fds[2 + each].revents & POLLIN)) continue;
         scheduler->dead = scheduler->page->tasks[scheduler->polled_task[each]].pid;
@@ -452,7 +459,8 @@ static enum scheduler_result await_yield(struct scheduler *scheduler, int real_l
 static int list_ready(struct scheduler *scheduler) {
     int count = 0;
     for (int task = 0; task < scheduler->tasks; task++)
-        if (state_of(scheduler, task) == TASK_READY && !is_stopped(scheduler, task)) scheduler->ready[count++] = task;
+        if (task_state_of(scheduler, task) == TASK_READY && !is_stopped(scheduler, task))
+            scheduler->ready[count++] = task;
     return count;
 }
 
@@ -460,7 +468,7 @@ static int list_ready(struct scheduler *scheduler) {
 static enum scheduler_result probe_waiting(struct scheduler *scheduler, int real_limit_ms) {
     bool settled = false;
     for (int task = 0; task < scheduler->tasks; task++) {
-        if (state_of(scheduler, task) != TASK_WAITING || is_stopped(scheduler, task)) continue;
+        if (task_state_of(scheduler, task) != TASK_WAITING || is_stopped(scheduler, task)) continue;
         if (!settled && !fence_settle(scheduler->fence)) return SCHEDULER_STUCK;
         settled = true;
         give_turn(scheduler, task, TASK_PROBING);
@@ -477,7 +485,7 @@ static enum scheduler_result probe_waiting(struct scheduler *scheduler, int real
 static bool is_awaited(const struct scheduler *scheduler, int64_t mono_ns) {
     if (atomic_load_explicit(&scheduler->page->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
     for (int task = 0; task < scheduler->tasks; task++)
-        if (state_of(scheduler, task) == TASK_WAITING) return true;
+        if (task_state_of(scheduler, task) == TASK_WAITING) return true;
     return fence_has_timer(scheduler->fence);
 }
 
@@ -490,16 +498,16 @@ static bool clock_move(struct scheduler *scheduler, int64_t mono_ns) {
 }
 
 static bool waits_until_deadline(const struct scheduler *scheduler, int task) {
-    enum task_state state = state_of(scheduler, task);
+    enum task_state state = task_state_of(scheduler, task);
     return !is_stopped(scheduler, task) && (state == TASK_SLEEPING || state == TASK_WAITING);
 }
 
 /* Moves the clock to the next deadline of a task or of the proxy, at most to until_ns. LATE: that is after late_ns. */
-static enum scheduler_result advance(struct scheduler *scheduler, int64_t until_ns, int64_t late_ns) {
+static enum scheduler_result time_advance(struct scheduler *scheduler, int64_t until_ns, int64_t late_ns) {
     int64_t next_ns = INT64_MAX, now_ns = scheduler_mono_ns(scheduler);
     for (int task = 0; task < scheduler->tasks; task++) {
         if (!waits_until_deadline(scheduler, task)) continue;
-        if (deadline_of(scheduler, task) < next_ns) next_ns = deadline_of(scheduler, task);
+        if (task_deadline_of(scheduler, task) < next_ns) next_ns = task_deadline_of(scheduler, task);
     }
     int64_t proxy_ns = atomic_load_explicit(&scheduler->page->proxy_deadline_ns, memory_order_acquire);
     if (proxy_ns < next_ns) next_ns = proxy_ns;
@@ -512,11 +520,11 @@ static enum scheduler_result advance(struct scheduler *scheduler, int64_t until_
 
 /* Makes every task READY that has reached its deadline; called only after servers could act by the new time. Returns
  * the number of such tasks. */
-static int wake_due(struct scheduler *scheduler) {
+static int wake_due_tasks(struct scheduler *scheduler) {
     int woken = 0;
     int64_t now_ns = scheduler_mono_ns(scheduler);
     for (int task = 0; task < scheduler->tasks; task++) {
-        if (!waits_until_deadline(scheduler, task) || deadline_of(scheduler, task) > now_ns) continue;
+        if (!waits_until_deadline(scheduler, task) || task_deadline_of(scheduler, task) > now_ns) continue;
         state_set(scheduler, task, TASK_READY);
         woken++;
     }
@@ -544,9 +552,9 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
         }
         result = probe_waiting(scheduler, real_limit_ms);
         if (result != SCHEDULER_DONE) return result;
-        if (list_ready(scheduler) > 0 || wake_due(scheduler)) continue;
+        if (list_ready(scheduler) > 0 || wake_due_tasks(scheduler)) continue;
         if (scheduler_mono_ns(scheduler) >= until_ns) return SCHEDULER_TIME;
-        result = advance(scheduler, until_ns, late_ns);
+        result = time_advance(scheduler, until_ns, late_ns);
         if (result != SCHEDULER_DONE) return result;
     }
 }
@@ -567,20 +575,20 @@ static enum scheduler_result run_real(struct scheduler *scheduler, const struct 
     }
 }
 
-static enum scheduler_result run(struct scheduler *scheduler, struct awaited awaited, int64_t until_ns,
-                                 int real_limit_ms) {
+static enum scheduler_result run_to(struct scheduler *scheduler, struct awaited awaited, int64_t until_ns,
+                                    int real_limit_ms) {
     bool is_virtual = shared_page_is_virtual(scheduler->page);
     return (is_virtual ? run_virtual : run_real)(scheduler, &awaited, until_ns, real_limit_ms);
 }
 
 enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, int64_t until_ns,
                                     int real_limit_ms) {
-    return run(scheduler, (struct awaited){awaited, count, false}, until_ns, real_limit_ms);
+    return run_to(scheduler, (struct awaited){awaited, count, false}, until_ns, real_limit_ms);
 }
 
 enum scheduler_result scheduler_run_to_first(struct scheduler *scheduler, const int *awaited, int count,
                                              int64_t until_ns, int real_limit_ms) {
-    return run(scheduler, (struct awaited){awaited, count, true}, until_ns, real_limit_ms);
+    return run_to(scheduler, (struct awaited){awaited, count, true}, until_ns, real_limit_ms);
 }
 
 bool scheduler_settle(struct scheduler *scheduler) {

@@ -44,13 +44,14 @@ void server_clocks_close(struct server_clocks *clocks) {
     free(clocks);
 }
 
-static int64_t gained_ns(const struct server_clocks *clocks, const struct server_clock *clock) {
+static int64_t server_clock_gained_ns(const struct server_clocks *clocks, const struct server_clock *clock) {
     return shared_page_drift_ns(shared_page_mono_ns(clocks->page) - clock->since_ns, clock->drift_ppm);
 }
 
 int64_t server_clocks_wall_us(const struct server_clocks *clocks, int server) {
     const struct server_clock *clock = &clocks->clock[server];
-    return (shared_page_wall_ns(clocks->page) + clock->offset_ns + gained_ns(clocks, clock)) / CLOCK_NS_PER_US;
+    return (shared_page_wall_ns(clocks->page) + clock->offset_ns + server_clock_gained_ns(clocks, clock)) /
+           CLOCK_NS_PER_US;
 }
 
 /* The time at which the clock stands, as libfaketime reads it. */
@@ -92,7 +93,10 @@ static bool clock_open(struct server_clock *clock, const char *path) {
 }
 
 int server_clocks_add(struct server_clocks *clocks, const char *path, struct history_error *error) {
-    if (clocks->count == SERVERS_MAX) return history_fail(error, "more than %d servers in one trial", SERVERS_MAX), -1;
+    if (clocks->count == SERVERS_MAX) {
+        history_fail(error, "more than %d servers in one trial", SERVERS_MAX);
+        return -1;
+    }
     struct server_clock *clock = &clocks->clock[clocks->count];
     *clock = (struct server_clock){.fd = -1};
     if (path && !(clock_open(clock, path) && clock_write(clocks, clocks->count))) {
@@ -118,7 +122,7 @@ bool server_clocks_set(struct server_clocks *clocks, int server, int64_t offset_
 
 bool server_clocks_error(const struct server_clocks *clocks, int server, int64_t *offset_ns, int64_t *drift_ppm) {
     const struct server_clock *clock = &clocks->clock[server];
-    *offset_ns = clock->offset_ns + gained_ns(clocks, clock);
+    *offset_ns = clock->offset_ns + server_clock_gained_ns(clocks, clock);
     *drift_ppm = clock->drift_ppm;
     return clock->fd >= 0;
 }

@@ -49,7 +49,10 @@ void server_connection_ping_send(struct server_connection *connection) {
 
 bool server_connection_ping_receive(struct server_connection *connection) {
     redisReply *pong = connection->redis ? server_connection_read(connection->redis) : NULL;
-    if (pong) return freeReplyObject(pong), true;
+    if (pong) {
+        freeReplyObject(pong);
+        return true;
+    }
     server_connection_close(connection);
     return false;
 }

@@ -54,7 +54,7 @@ static void note_stall(struct stall_sentinel *self, enum stall_kind kind, int64_
     snprintf(self->longest.process, sizeof self->longest.process, "%.19s", process);
 }
 
-static bool read_text(char *text, size_t size, const char *path) {
+static bool sentinel_read_text(char *text, size_t size, const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     ssize_t got = read(fd, text, size - 1);
@@ -75,7 +75,7 @@ static void visit_thread(struct stall_sentinel *self, int pid, int id) {
     char path[PATH_ROOM], text[TEXT_ROOM];
     long long ran_ns, waited_ns;
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, id);
-    if (!read_text(text, sizeof text, path) || sscanf(text, "%lld %lld", &ran_ns, &waited_ns) != 2) return;
+    if (!sentinel_read_text(text, sizeof text, path) || sscanf(text, "%lld %lld", &ran_ns, &waited_ns) != 2) return;
     const struct waits *before = &self->waits[self->current];
     struct waits *now = &self->waits[!self->current];
     if (now->count == THREADS_MOST) return;
@@ -86,7 +86,7 @@ static void visit_thread(struct stall_sentinel *self, int pid, int id) {
     int64_t more_ns = waited_ns - (before->places[old].id ? before->places[old].waited_ns : 0);
     if (!self->has_looked || more_ns <= self->longest.length_ns) return;
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, id);
-    if (!read_text(text, sizeof text, path)) return;
+    if (!sentinel_read_text(text, sizeof text, path)) return;
     text[strcspn(text, "\n")] = '\0';
     note_stall(self, STALL_THREAD, more_ns, text);
 }
@@ -94,7 +94,7 @@ static void visit_thread(struct stall_sentinel *self, int pid, int id) {
 static void add_children(struct stall_sentinel *self, int pid, int id) {
     char path[PATH_ROOM], text[TEXT_ROOM];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, id);
-    if (!read_text(text, sizeof text, path)) return;
+    if (!sentinel_read_text(text, sizeof text, path)) return;
     for (char *rest = text, *word; (word = strtok_r(rest, " ", &rest));)
         if (self->todo.count < PROCESSES_MOST) self->todo.ids[self->todo.count++] = atoi(word);
 }
@@ -121,7 +121,7 @@ static int64_t wall_ahead_ns(void) {
     }
 }
 
-static void look(struct stall_sentinel *self) {
+static void sentinel_look(struct stall_sentinel *self) {
     int64_t now_ns = clock_real_mono_ns(), ahead_ns = wall_ahead_ns();
     if (self->has_looked) {
         note_stall(self, STALL_MACHINE, now_ns - self->mono_ns - self->period_ns, "");
@@ -137,13 +137,13 @@ static void look(struct stall_sentinel *self) {
     self->has_looked = true;
 }
 
-static void *watch(void *argument) {
+static void *sentinel_watch(void *argument) {
     struct stall_sentinel *self = argument;
     pthread_mutex_lock(&self->mutex);
     while (!self->is_stopping) {
         int64_t until_ns = clock_real_mono_ns() + self->period_ns;
         struct timespec until = {.tv_sec = until_ns / CLOCK_NS_PER_S, .tv_nsec = until_ns % CLOCK_NS_PER_S};
-        if (pthread_cond_timedwait(&self->stopped, &self->mutex, &until) == ETIMEDOUT) look(self);
+        if (pthread_cond_timedwait(&self->stopped, &self->mutex, &until) == ETIMEDOUT) sentinel_look(self);
     }
     pthread_mutex_unlock(&self->mutex);
     return NULL;
@@ -154,7 +154,7 @@ static bool thread_start(struct stall_sentinel *self) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&self->thread, NULL, watch, self) == 0;
+    bool started = pthread_create(&self->thread, NULL, sentinel_watch, self) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -169,7 +169,7 @@ struct stall_sentinel *stall_sentinel_start(int64_t period_ns) {
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&self->mutex, NULL);
     self->period_ns = period_ns;
-    look(self);
+    sentinel_look(self);
     if (thread_start(self)) return self;
     free(self);
     return NULL;
@@ -177,7 +177,7 @@ struct stall_sentinel *stall_sentinel_start(int64_t period_ns) {
 
 void stall_sentinel_longest(struct stall_sentinel *self, struct stall *longest) {
     pthread_mutex_lock(&self->mutex);
-    look(self);
+    sentinel_look(self);
     *longest = self->longest;
     pthread_mutex_unlock(&self->mutex);
 }

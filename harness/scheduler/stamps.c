@@ -47,7 +47,10 @@ void stamp_base_renew(struct stamp_base *base, struct stamp_reading now) {
     if (ahead_ns > AHEAD_MOST_NS) base->distrusted = true;
     if (rate != 0 || base->anchor.ticks == 0 || now.mono_ns - base->anchor.mono_ns > ANCHOR_MOST_NS) base->anchor = now;
     base->from = now;
-    if (ahead_ns > 0 && !base->distrusted) base->from.mono_ns += ahead_ns, base->from.wall_ns += ahead_ns;
+    if (ahead_ns > 0 && !base->distrusted) {
+        base->from.mono_ns += ahead_ns;
+        base->from.wall_ns += ahead_ns;
+    }
     base->rate = keeps_rate ? rate : 0;
     base->window = keeps_rate && !base->distrusted ? ((uint64_t)STAMP_WINDOW_NS << RATE_BITS) / rate : 0;
 }

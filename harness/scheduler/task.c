@@ -18,7 +18,7 @@ static bool is_virtual(const struct task *task) {
     return shared_page_is_virtual(task->page);
 }
 
-static void give_back(struct task *task, enum task_state state) {
+static void task_give_back(struct task *task, enum task_state state) {
     atomic_store_explicit(&task->place->state, (uint32_t)state, memory_order_release);
     wakeup_send(task->yield_fd);
 }
@@ -66,7 +66,7 @@ static void move_on(struct task *task) {
 
 void task_park(struct task *task, enum task_state state) {
     stand(task);
-    give_back(task, state);
+    task_give_back(task, state);
     await_turn(task);
     move_on(task);
 }
@@ -121,7 +121,7 @@ void task_begin(struct task *second) {
 void task_end(struct task *second, struct task *first) {
     bool awaited = atomic_load_explicit(&first->place->deadline_ns, memory_order_relaxed) == INT64_MAX;
     if (is_virtual(second) && awaited) task_wake(first);
-    give_back(second, TASK_GONE);
+    task_give_back(second, TASK_GONE);
 }
 
 bool task_has_ended(const struct task *second) {
@@ -151,11 +151,11 @@ static bool readable(struct pollfd *fds, nfds_t count, int timeout_ms) {
  * passed (RUNNING). */
 void task_await(struct task *task, bool (*has_news)(void *holder), void *holder, int64_t deadline_ns) {
     atomic_store_explicit(&task->place->deadline_ns, deadline_ns, memory_order_relaxed);
-    give_back(task, TASK_WAITING);
+    task_give_back(task, TASK_WAITING);
     for (;;) {
         await_wakeup(task);
         if (atomic_load_explicit(&task->place->state, memory_order_acquire) != TASK_PROBING) return;
-        give_back(task, has_news(holder) ? TASK_READY : TASK_WAITING);
+        task_give_back(task, has_news(holder) ? TASK_READY : TASK_WAITING);
     }
 }
 

@@ -28,12 +28,12 @@ typedef int clock_reader(clockid_t, struct timespec *);
 typedef int waiter(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 typedef int clock_waiter(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
 
-static int read_by_syscall(clockid_t clock, struct timespec *now) {
+static int preload_read_by_syscall(clockid_t clock, struct timespec *now) {
     return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
 /* malloc asks for the time before the page is mapped, and dlsym may call malloc. */
-static clock_reader *real_gettime = read_by_syscall;
+static clock_reader *real_gettime = preload_read_by_syscall;
 static waiter *real_timedwait;
 static clock_waiter *real_clockwait;
 static const struct clock_page *page;
