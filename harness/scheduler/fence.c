@@ -1,5 +1,6 @@
 #include "harness/scheduler/fence.h"
 
+#include <assert.h>
 #include <hiredis/hiredis.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "harness/scheduler/quiescence.h"
 #include "harness/scheduler/reasons.h"
+#include "harness/scheduler/scheduler_state.h"
 
 /* The number of PINGs, one after the other, after which a server has written everything that it had to write. When a
  * PING comes in, so has what was sent before, but the PING may be answered first: hence two. The first also makes the
@@ -61,60 +63,66 @@ void fence_close(struct fence *fence) {
     free(fence);
 }
 
-bool fence_set_proxy(struct fence *fence, const char *control_path, struct history_error *error) {
+bool scheduler_set_proxy(struct scheduler *scheduler, const char *control_path, struct history_error *error) {
+    struct fence *fence = scheduler->fence;
     fence->proxy = redisConnectUnix(control_path);
     if (fence->proxy && !fence->proxy->err) return true;
     return history_fail(error, "the proxy at %.100s: %.100s", control_path,
                         fence->proxy ? fence->proxy->errstr : "out of memory");
 }
 
-void fence_set_tcp(struct fence *fence) {
-    fence->over_tcp = true;
+void scheduler_set_tcp(struct scheduler *scheduler) {
+    scheduler->fence->over_tcp = true;
 }
 
 void fence_add_server(struct fence *fence, const char *socket_path) {
+    assert(fence->servers < SERVERS_MAX); /* server_clocks_add has refused one more */
     struct fenced_server *server = &fence->server[fence->servers++];
     snprintf(server->connection.address, sizeof server->connection.address, "%s", socket_path ? socket_path : "");
 }
 
-void fence_set_process(struct fence *fence, int number, int pid) {
-    struct fenced_server *server = &fence->server[number];
+void scheduler_set_server_process(struct scheduler *scheduler, int number, int pid) {
+    struct fenced_server *server = &scheduler->fence->server[number];
     thread_watch_close(server->threads);
     server->threads = NULL;
     server->timer = 0;
     server->pid = pid;
 }
 
-void fence_set_timer(struct fence *fence, int number, int thread, const char *address) {
-    struct fenced_server *server = &fence->server[number];
+void scheduler_set_server_timer(struct scheduler *scheduler, int number, int thread, const char *address) {
+    struct fenced_server *server = &scheduler->fence->server[number];
     snprintf(server->connection.address, sizeof server->connection.address, "%s", address);
     server->threads = thread_watch_open(server->pid, thread);
     server->timer = thread;
     server->timer_looked_ns = -1;
-    fence->over_tcp = true;
+    scheduler->fence->over_tcp = true;
 }
 
-void fence_set_replicas(struct fence *fence, int server, int replicas) {
-    fence->server[server].replicas = replicas;
-    if (replicas > 0) fence->replicated = true;
+void scheduler_set_server_replicas(struct scheduler *scheduler, int server, int replicas) {
+    scheduler->fence->server[server].replicas = replicas;
+    if (replicas > 0) scheduler->fence->replicated = true;
 }
 
-void fence_set_silent(struct fence *fence, int server, bool silent) {
-    server_connection_close(&fence->server[server].connection);
-    reasons_count(&fence->server[server].silent, silent);
+void scheduler_set_server_silent(struct scheduler *scheduler, int server, bool silent) {
+    server_connection_close(&scheduler->fence->server[server].connection);
+    reasons_count(&scheduler->fence->server[server].silent, silent);
 }
 
-void fence_set_busy(struct fence *fence, int server, bool busy) {
-    reasons_count(&fence->server[server].busy, busy);
+void scheduler_set_server_busy(struct scheduler *scheduler, int server, bool busy) {
+    reasons_count(&scheduler->fence->server[server].busy, busy);
 }
 
-bool fence_server_works(const struct fence *fence, int server) {
-    return fence->server[server].silent == 0 && fence->server[server].busy == 0;
+static bool fenced_server_works(const struct fenced_server *server) {
+    return server->silent == 0 && server->busy == 0;
+}
+
+bool scheduler_server_works(const struct scheduler *scheduler, int server) {
+    return fenced_server_works(&scheduler->fence->server[server]);
 }
 
 /* Twice: the first may find only that the connection was lost. */
-bool fence_server_answers(struct fence *fence, int server) {
-    struct server_connection *connection = &fence->server[server].connection;
+bool scheduler_server_answers(struct scheduler *scheduler, int server) {
+    struct server_connection *connection = &scheduler->fence->server[server].connection;
     return server_connection_ping(connection) || server_connection_ping(connection);
 }
 
@@ -158,8 +166,8 @@ __attribute__((format(printf, 2, 3))) static bool unanswered(struct fence *fence
     return false;
 }
 
-const char *fence_unanswered(const struct fence *fence) {
-    return fence->unanswered;
+const char *scheduler_unanswered(const struct scheduler *scheduler) {
+    return scheduler->fence->unanswered;
 }
 
 /* The proxy has connected to the server at this address (`joined`), or has only written to it or closed a connection.
@@ -201,7 +209,9 @@ static bool ping_round(struct fence *fence) {
         struct fenced_server *server = &fence->server[each];
         used_before[each] = server->connection.redis != NULL;
         asked[each] = is_asked(server) && server->pings_due > 0;
-        if (asked[each]) server_connection_ping_send(&server->connection), server->pings_due--;
+        if (!asked[each]) continue;
+        server_connection_ping_send(&server->connection);
+        server->pings_due--;
     }
     for (int each = 0; each < fence->servers; each++) {
         struct server_connection *connection = &fence->server[each].connection;
@@ -215,7 +225,7 @@ static bool ping_round(struct fence *fence) {
 static bool replicas_acknowledge(struct fence *fence) {
     for (int each = 0; each < fence->servers; each++) {
         struct fenced_server *server = &fence->server[each];
-        if (!fence_server_works(fence, each) || server->replicas == 0) continue;
+        if (!fenced_server_works(server) || server->replicas == 0) continue;
         if (!server_connection_await_replicas(&server->connection, server->replicas))
             return unanswered(fence, "the replicas of %s do not acknowledge", server->connection.address);
     }
@@ -298,6 +308,6 @@ bool fence_settle_before_turn(struct fence *fence) {
     return fence_settle(fence);
 }
 
-void fence_catch_up(int pid) {
-    processes_await_quiescence(pid, FENCE_LIMIT_MS);
+void scheduler_catch_up(const struct scheduler *scheduler, int pid) {
+    if (shared_page_is_virtual(scheduler->page)) processes_await_quiescence(pid, FENCE_LIMIT_MS);
 }

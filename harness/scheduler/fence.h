@@ -20,27 +20,9 @@ struct fence;
 struct fence *fence_open(const struct shared_page *page);
 void fence_close(struct fence *fence);
 
-/* --- what takes part --- */
-
-/* The proxy that all links lead through, by the path of its control socket. False with *error. */
-bool fence_set_proxy(struct fence *fence, const char *control_path, struct history_error *error);
-/* Some traffic goes over TCP, where a packet can be on its way without either side knowing. */
-void fence_set_tcp(struct fence *fence);
-/* Adds a server that speaks RESP on the unix socket at `socket_path`; NULL: see fence_set_process. At most SERVERS_MAX,
- * which the caller sees to. */
+/* Adds a server that speaks RESP on the unix socket at `socket_path`; NULL: see scheduler_set_server_process. At most
+ * SERVERS_MAX, which the caller sees to. */
 void fence_add_server(struct fence *fence, const char *socket_path);
-/* The server cannot be asked: it has dealt with everything once the process `pid` and its children are idle. 0: it does
- * not run. */
-void fence_set_process(struct fence *fence, int server, int pid);
-/* That process is one with many threads, of which `thread` looks at the trial's clock by itself, again and again.
- * `address`, "host:port": how the proxy names the server. Follows fence_set_process. */
-void fence_set_timer(struct fence *fence, int server, int thread, const char *address);
-/* The number of replicas that must have acknowledged what the server has sent them; 0: none follows it. */
-void fence_set_replicas(struct fence *fence, int server, int replicas);
-/* The server cannot answer, on purpose, and is not asked; or answers but runs nothing (-BUSY). Both count reasons: said
- * twice, they end when they have been taken back twice. */
-void fence_set_silent(struct fence *fence, int server, bool silent);
-void fence_set_busy(struct fence *fence, int server, bool busy);
 
 /* --- what may be in flight --- */
 
@@ -50,27 +32,17 @@ void fence_mark_unsettled(struct fence *fence);
 void fence_mark_clock(struct fence *fence, int server);
 /* The driver may have released something, or have talked to any server: all of it may be in flight. */
 void fence_mark_all(struct fence *fence);
-/* Whether some server acts by the trial's clock without being asked (fence_set_timer). */
+/* Whether some server acts by the trial's clock without being asked (scheduler_set_server_timer). */
 bool fence_has_timer(const struct fence *fence);
 
 /* --- the proof --- */
 
 /* Returns when nothing is in flight any more, but for what a fault holds back. Does nothing when no task has sent
- * anything since the last time and nothing was marked. False: fence_unanswered says which part did not answer. */
+ * anything since the last time and nothing was marked. False: scheduler_unanswered says which part did not answer. */
 bool fence_settle(struct fence *fence);
 /* The same before a turn is given, and only where it is needed: when the last turn sent something without waiting for
  * the answer, or when replies may stay away. Otherwise a later message could overtake it: a server hears its
  * connections in an order of its own. */
 bool fence_settle_before_turn(struct fence *fence);
-/* Which part did not answer, or did not become idle, when a fence last failed; "": none has failed. */
-const char *fence_unanswered(const struct fence *fence);
-/* Returns when a process and its children, which had been stopped, are idle: they have dealt with what waited for them.
- * Gives up after FENCE_LIMIT_MS. */
-void fence_catch_up(int pid);
-
-/* Whether the server answers a PING now. */
-bool fence_server_answers(struct fence *fence, int server);
-/* Whether the server is neither silent nor busy. */
-bool fence_server_works(const struct fence *fence, int server);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "harness/process/preload/clock_page.h"
 #include "harness/scheduler/clock.h"
-#include "harness/scheduler/server_connection.h"
+#include "harness/scheduler/scheduler_state.h"
 
 struct server_clock {
     int fd;                  /* -1: the machine's clock */
@@ -48,7 +48,7 @@ static int64_t server_clock_gained_ns(const struct server_clocks *clocks, const 
     return shared_page_drift_ns(shared_page_mono_ns(clocks->page) - clock->since_ns, clock->drift_ppm);
 }
 
-int64_t server_clocks_wall_us(const struct server_clocks *clocks, int server) {
+static int64_t wall_us_of(const struct server_clocks *clocks, int server) {
     const struct server_clock *clock = &clocks->clock[server];
     return (shared_page_wall_ns(clocks->page) + clock->offset_ns + server_clock_gained_ns(clocks, clock)) /
            CLOCK_NS_PER_US;
@@ -71,7 +71,7 @@ static bool clock_write(const struct server_clocks *clocks, int server) {
         clock_page_set_shift(clock->page, clock->offset_ns, clock->drift_ppm, clock->since_ns);
         return true;
     }
-    int64_t wall_us = server_clocks_wall_us(clocks, server);
+    int64_t wall_us = wall_us_of(clocks, server);
     atomic_store_explicit(&clock->page->wall_ns, wall_us * CLOCK_NS_PER_US, memory_order_release);
     size_t length = time_render(wall_us, text, sizeof text);
     return pwrite(clock->fd, text, length, 0) == (ssize_t)length;
@@ -111,7 +111,8 @@ bool server_clocks_has_file(const struct server_clocks *clocks, int server) {
     return clocks->clock[server].fd >= 0;
 }
 
-bool server_clocks_set(struct server_clocks *clocks, int server, int64_t offset_ns, int64_t drift_ppm) {
+bool scheduler_set_server_clock(struct scheduler *scheduler, int server, int64_t offset_ns, int64_t drift_ppm) {
+    struct server_clocks *clocks = scheduler->server_clocks;
     struct server_clock *clock = &clocks->clock[server];
     if (clock->fd < 0) return false;
     clock->offset_ns = offset_ns;
@@ -120,9 +121,14 @@ bool server_clocks_set(struct server_clocks *clocks, int server, int64_t offset_
     return clock_write(clocks, server);
 }
 
-bool server_clocks_error(const struct server_clocks *clocks, int server, int64_t *offset_ns, int64_t *drift_ppm) {
-    const struct server_clock *clock = &clocks->clock[server];
-    *offset_ns = clock->offset_ns + server_clock_gained_ns(clocks, clock);
+bool scheduler_server_clock_error(const struct scheduler *scheduler, int server, int64_t *offset_ns,
+                                  int64_t *drift_ppm) {
+    const struct server_clock *clock = &scheduler->server_clocks->clock[server];
+    *offset_ns = clock->offset_ns + server_clock_gained_ns(scheduler->server_clocks, clock);
     *drift_ppm = clock->drift_ppm;
     return clock->fd >= 0;
+}
+
+int64_t scheduler_server_wall_us(const struct scheduler *scheduler, int server) {
+    return wall_us_of(scheduler->server_clocks, server);
 }

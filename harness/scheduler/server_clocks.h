@@ -25,12 +25,5 @@ int server_clocks_add(struct server_clocks *clocks, const char *path, struct his
 bool server_clocks_has_file(const struct server_clocks *clocks, int server);
 /* Writes the trial's present time into every file. False: one could not be written. */
 bool server_clocks_write(const struct server_clocks *clocks);
-/* From now on the server's clock is offset_ns ahead of the trial's wall clock and gains drift_ppm. False: the file
- * could not be written, or there is none. */
-bool server_clocks_set(struct server_clocks *clocks, int server, int64_t offset_ns, int64_t drift_ppm);
-/* How far the server's clock is ahead now, and its drift. False: it reads the machine's clock. */
-bool server_clocks_error(const struct server_clocks *clocks, int server, int64_t *offset_ns, int64_t *drift_ppm);
-/* What the server's clock should show; us since 1970. */
-int64_t server_clocks_wall_us(const struct server_clocks *clocks, int server);
 
 #endif

@@ -1,5 +1,6 @@
 #include "harness/scheduler/task.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -150,6 +151,7 @@ static bool readable(struct pollfd *fds, nfds_t count, int timeout_ms) {
  * the order: it asks the task to look (PROBING), or gives it the turn because news are there or the deadline has
  * passed (RUNNING). */
 void task_await(struct task *task, bool (*has_news)(void *holder), void *holder, int64_t deadline_ns) {
+    assert(is_virtual(task) && has_turn(task));
     atomic_store_explicit(&task->place->deadline_ns, deadline_ns, memory_order_relaxed);
     task_give_back(task, TASK_WAITING);
     for (;;) {

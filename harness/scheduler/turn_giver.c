@@ -1,5 +1,7 @@
+/* The scheduler itself: it gives turns and moves the clock. */
 #include "harness/scheduler/scheduler.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,35 +13,11 @@
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/fence.h"
 #include "harness/scheduler/hang_limit.h"
-#include "harness/scheduler/host_clocks.h"
-#include "harness/scheduler/random.h"
+#include "harness/scheduler/scheduler_state.h"
 #include "harness/scheduler/server_clocks.h"
-#include "harness/scheduler/task_stops.h"
 #include "harness/scheduler/wakeup.h"
 
 enum { REAL_POLL_NS = HANG_LIMIT_LOOK_MS * CLOCK_NS_PER_MS };
-
-struct scheduler {
-    struct shared_page *page;
-    struct random random;
-    struct server_clocks *server_clocks;
-    struct host_clocks host_clocks;
-    struct task_stops stops;
-    struct fence *fence;
-    int servers;
-    int yield_fd;
-    int signal_fd; /* -1: none */
-    int64_t patience_ns;
-    int tasks;
-    /* Of each task: */
-    int *turn_fd;
-    int *pid_fd;    /* -1: not watched, or its end was seen */
-    bool *is_group; /* its process hosts many tasks, which share the descriptors of the first one */
-    /* Scratch, by their number: tasks that want the turn; what is polled, and for which task. */
-    int *ready, *polled_task;
-    struct pollfd *polled;
-    int dead;
-};
 
 static enum task_state task_state_of(const struct scheduler *scheduler, int task) {
     return (enum task_state)atomic_load_explicit(&scheduler->page->tasks[task].state, memory_order_acquire);
@@ -76,9 +54,9 @@ static void arrays_open(struct scheduler *scheduler, uint32_t count) {
     scheduler->ready = array_new(count, sizeof *scheduler->ready);
     scheduler->polled_task = array_new(count, sizeof *scheduler->polled_task);
     scheduler->polled = array_new(count + 2, sizeof *scheduler->polled);
-    scheduler->stops.stalled = array_new(count, sizeof *scheduler->stops.stalled);
-    scheduler->host_clocks.suspended = array_new(count, sizeof *scheduler->host_clocks.suspended);
-    scheduler->host_clocks.suspended_at_ns = array_new(count, sizeof *scheduler->host_clocks.suspended_at_ns);
+    scheduler->stalled = array_new(count, sizeof *scheduler->stalled);
+    scheduler->suspended = array_new(count, sizeof *scheduler->suspended);
+    scheduler->suspended_at_ns = array_new(count, sizeof *scheduler->suspended_at_ns);
 }
 
 static void arrays_close(struct scheduler *scheduler) {
@@ -88,9 +66,9 @@ static void arrays_close(struct scheduler *scheduler) {
     free(scheduler->ready);
     free(scheduler->polled_task);
     free(scheduler->polled);
-    free(scheduler->stops.stalled);
-    free(scheduler->host_clocks.suspended);
-    free(scheduler->host_clocks.suspended_at_ns);
+    free(scheduler->stalled);
+    free(scheduler->suspended);
+    free(scheduler->suspended_at_ns);
 }
 
 struct scheduler *scheduler_open(const char *path, struct history_error *error) {
@@ -100,8 +78,6 @@ struct scheduler *scheduler_open(const char *path, struct history_error *error) 
     if (!scheduler) abort();
     scheduler->page = page;
     arrays_open(scheduler, page->task_count);
-    scheduler->host_clocks.page = page;
-    scheduler->stops.page = page;
     scheduler->server_clocks = server_clocks_open(page);
     scheduler->fence = fence_open(page);
     scheduler->random = random_split(page->seed, 0);
@@ -136,14 +112,6 @@ void scheduler_set_patience(struct scheduler *scheduler, int64_t patience_ns) {
     scheduler->patience_ns = patience_ns;
 }
 
-bool scheduler_set_proxy(struct scheduler *scheduler, const char *control_path, struct history_error *error) {
-    return fence_set_proxy(scheduler->fence, control_path, error);
-}
-
-void scheduler_set_tcp(struct scheduler *scheduler) {
-    fence_set_tcp(scheduler->fence);
-}
-
 void scheduler_set_unreliable(struct scheduler *scheduler) {
     atomic_store_explicit(&scheduler->page->unreliable, 1, memory_order_release);
     fence_mark_unsettled(scheduler->fence);
@@ -166,71 +134,6 @@ int scheduler_add_server(struct scheduler *scheduler, const char *clock_path, co
     fence_add_server(scheduler->fence, socket_path);
     scheduler->servers++;
     return server;
-}
-
-void scheduler_set_server_process(struct scheduler *scheduler, int server, int pid) {
-    fence_set_process(scheduler->fence, server, pid);
-}
-
-void scheduler_set_server_timer(struct scheduler *scheduler, int server, int thread, const char *address) {
-    fence_set_timer(scheduler->fence, server, thread, address);
-}
-
-void scheduler_set_server_replicas(struct scheduler *scheduler, int server, int replicas) {
-    fence_set_replicas(scheduler->fence, server, replicas);
-}
-
-void scheduler_set_server_silent(struct scheduler *scheduler, int server, bool silent) {
-    fence_set_silent(scheduler->fence, server, silent);
-}
-
-void scheduler_set_server_busy(struct scheduler *scheduler, int server, bool busy) {
-    fence_set_busy(scheduler->fence, server, busy);
-}
-
-bool scheduler_server_answers(struct scheduler *scheduler, int server) {
-    return fence_server_answers(scheduler->fence, server);
-}
-
-bool scheduler_server_works(const struct scheduler *scheduler, int server) {
-    return fence_server_works(scheduler->fence, server);
-}
-
-bool scheduler_set_server_clock(struct scheduler *scheduler, int server, int64_t offset_ns, int64_t drift_ppm) {
-    return server_clocks_set(scheduler->server_clocks, server, offset_ns, drift_ppm);
-}
-
-bool scheduler_server_clock_error(const struct scheduler *scheduler, int server, int64_t *offset_ns,
-                                  int64_t *drift_ppm) {
-    return server_clocks_error(scheduler->server_clocks, server, offset_ns, drift_ppm);
-}
-
-int64_t scheduler_server_wall_us(const struct scheduler *scheduler, int server) {
-    return server_clocks_wall_us(scheduler->server_clocks, server);
-}
-
-/* --- hosts of clients --- */
-
-bool scheduler_set_host_clock(struct scheduler *scheduler, int task, int64_t offset_ns, int64_t drift_ppm) {
-    host_clocks_set(&scheduler->host_clocks, task, offset_ns, drift_ppm);
-    return true;
-}
-
-bool scheduler_host_clock_error(const struct scheduler *scheduler, int task, int64_t *offset_ns, int64_t *drift_ppm) {
-    host_clocks_error(&scheduler->host_clocks, task, offset_ns, drift_ppm);
-    return true;
-}
-
-int64_t scheduler_host_wall_ns(const struct scheduler *scheduler, int task) {
-    return host_clocks_wall_ns(&scheduler->host_clocks, task);
-}
-
-int64_t scheduler_host_mono_ns(const struct scheduler *scheduler, int task) {
-    return host_clocks_mono_ns(&scheduler->host_clocks, task);
-}
-
-int scheduler_set_host_suspended(struct scheduler *scheduler, int task, bool suspended) {
-    return host_clocks_suspend(&scheduler->host_clocks, task, suspended);
 }
 
 struct shared_page *scheduler_page(const struct scheduler *scheduler) {
@@ -290,13 +193,13 @@ void scheduler_forget_process(struct scheduler *scheduler, int pid) {
         if (scheduler->pid_fd[task] >= 0) close(scheduler->pid_fd[task]);
         scheduler->pid_fd[task] = -1;
     }
-    task_stops_forget_process(&scheduler->stops, pid);
+    task_stops_forget_process(scheduler, pid);
 }
 
 void scheduler_reuse_task(struct scheduler *scheduler, int task) {
     struct task_slot *slot = &scheduler->page->tasks[task];
     wakeup_drain(scheduler->turn_fd[task]);
-    task_stops_forget_task(&scheduler->stops, task);
+    task_stops_forget_task(scheduler, task);
     slot->pid = 0;
     atomic_store(&slot->appends, 0);
     atomic_store(&slot->standing, 0);
@@ -310,6 +213,7 @@ void scheduler_reuse_task(struct scheduler *scheduler, int task) {
 
 void scheduler_step(struct scheduler *scheduler, int task, const struct step *step) {
     struct task_slot *slot = &scheduler->page->tasks[task];
+    assert(task < scheduler->tasks && step->kind != STEP_NONE);
     slot->step = *step;
     atomic_store_explicit(&slot->last_turn, 0, memory_order_relaxed);
     slot->result = (struct step_result){.outcome = OUTCOME_UNKNOWN};
@@ -331,24 +235,6 @@ void scheduler_arm(struct scheduler *scheduler, int task, const char *checkpoint
 
 void scheduler_wind_down(struct scheduler *scheduler, int task) {
     atomic_store_explicit(&scheduler->page->tasks[task].last_turn, 1, memory_order_release);
-}
-
-int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool stopped) {
-    return task_stops_set_process(&scheduler->stops, scheduler->tasks, pid, stopped);
-}
-
-int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled) {
-    int left = task_stops_set_task(&scheduler->stops, task, stalled);
-    if (scheduler->is_group[task]) wakeup_send(scheduler->turn_fd[task]);
-    return left;
-}
-
-bool scheduler_stop_between_records(struct scheduler *scheduler, int task) {
-    return task_stops_between_records(&scheduler->stops, scheduler->tasks, task);
-}
-
-void scheduler_catch_up(const struct scheduler *scheduler, int pid) {
-    if (shared_page_is_virtual(scheduler->page)) fence_catch_up(pid);
 }
 
 bool scheduler_task_stands(const struct scheduler *scheduler, int task) {
@@ -545,7 +431,8 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
         if (!fence_settle_before_turn(scheduler->fence)) return SCHEDULER_STUCK;
         if (have_parked(scheduler, awaited)) return SCHEDULER_DONE;
         int wanting = list_ready(scheduler);
-        if (wanting > 0) { /* the only choice of a trial: it comes from the seed */
+        assert(!any_task_runs(scheduler)); /* exactly one task has the turn: order comes from the seed alone */
+        if (wanting > 0) {                 /* the only choice of a trial */
             uint64_t drawn = wanting > 1 ? random_below(&scheduler->random, (uint64_t)wanting) : 0;
             give_turn(scheduler, scheduler->ready[drawn], TASK_RUNNING);
             continue;
@@ -594,8 +481,4 @@ enum scheduler_result scheduler_run_to_first(struct scheduler *scheduler, const 
 bool scheduler_settle(struct scheduler *scheduler) {
     fence_mark_all(scheduler->fence);
     return fence_settle(scheduler->fence);
-}
-
-const char *scheduler_unanswered(const struct scheduler *scheduler) {
-    return fence_unanswered(scheduler->fence);
 }

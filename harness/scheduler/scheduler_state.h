@@ -1,0 +1,43 @@
+/* What the files of the scheduler share: scheduler.h declares what each of them does with it. */
+#ifndef LOCKSTORM_SCHEDULER_STATE_H
+#define LOCKSTORM_SCHEDULER_STATE_H
+
+#include <poll.h>
+
+#include "harness/scheduler/random.h"
+#include "harness/scheduler/scheduler.h"
+#include "harness/scheduler/server_connection.h"
+
+enum { STOPPED_PROCESSES_MAX = SHARED_PAGE_TASKS + SERVERS_MAX };
+
+struct scheduler {
+    struct shared_page *page;
+    struct random random;
+    struct server_clocks *server_clocks;
+    struct fence *fence;
+    int servers;
+    int yield_fd;
+    int signal_fd; /* -1: none */
+    int64_t patience_ns;
+    int tasks;
+    /* Of each task: */
+    int *turn_fd;
+    int *pid_fd;              /* -1: not watched, or its end was seen */
+    bool *is_group;           /* its process hosts many tasks, which share the descriptors of the first one */
+    int *stalled;             /* number of reasons */
+    int *suspended;           /* of its host's monotonic clock: number of reasons */
+    int64_t *suspended_at_ns; /* by the trial's clock; only while there is a reason */
+    struct {
+        int pid, reasons; /* 0, 0: free */
+    } stopped[STOPPED_PROCESSES_MAX];
+    /* Scratch, by their number: tasks that want the turn; what is polled, and for which task. */
+    int *ready, *polled_task;
+    struct pollfd *polled;
+    int dead;
+};
+
+/* The process has ended, or another one is about to use the task's slot: no reason is left to keep it from running. */
+void task_stops_forget_process(struct scheduler *scheduler, int pid);
+void task_stops_forget_task(struct scheduler *scheduler, int task);
+
+#endif
