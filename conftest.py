@@ -9,7 +9,8 @@ import pytest
 # A checkout is not installed, unless somebody has done so: then pytest has loaded the plug-in already.
 PLUGIN = "lockstorm.testing.pytest_plugin"
 INSTALLED = [each for each in entry_points(group="pytest11") if each.value == PLUGIN]
-pytest_plugins = [f"tests.tiers.{name}" for name in ("collected", "selection", "lanes", "closing_lines")]
+TIERS = ("collected", "selection", "lanes", "closing_lines", "played_again")
+pytest_plugins = [f"tests.tiers.{name}" for name in TIERS]
 pytest_plugins += [] if INSTALLED else [PLUGIN]
 
 

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
+from lockstorm.base.errors import Stalled
 from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
+
+PLAYS = [0]  # how often the running test has been played again
+
+
+def plays_of_this_test() -> int:
+    """How often the test that has just ended was played again; counts from 0 for the next one."""
+    plays, PLAYS[0] = PLAYS[0], 0
+    return plays
 
 
 def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -23,7 +32,11 @@ def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable
 
         @wraps(test)
         def played(**fixtures: Any) -> None:
-            play_unstalled(lambda _: play(**fixtures))
+            try:
+                _, PLAYS[0] = play_unstalled(lambda _: play(**fixtures))
+            except Stalled as stalled:
+                PLAYS[0] = stalled.played_again
+                raise
 
         return played
 

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from lockstorm.base import paths
+from lockstorm.testing.trial_outcome import STALLED, STALLED_PLAYS
 from tests.helpers.daily import daily
 from tests.helpers.mutants_short import planted_mistakes
-from tests.tiers import changes, closing_lines
+from tests.tiers import changes, closing_lines, played_again
 from tests.tiers.collected import Collected
 from tests.tiers.lanes import COMPUTING, Lane, LaneScheduling
 from tests.tiers.nightly import STEPS, Step, night
@@ -51,7 +52,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def played(project: Path, *words: str, **variables: str) -> tuple[str, list[str]]:
+def played(project: Path, *words: str, status: int = 0, **variables: str) -> tuple[str, list[str]]:
     """What pytest says, and what was run: name, worker and priority."""
     notes = project / "notes"
     notes.write_text("")
@@ -68,7 +69,7 @@ def played(project: Path, *words: str, **variables: str) -> tuple[str, list[str]
         text=True,
         timeout=600,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     return done.stdout, notes.read_text().splitlines()
 
 
@@ -298,3 +299,37 @@ def test_every_step_of_a_night_is_a_target_or_the_launcher() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (paths.ROOT / "Makefile").read_text(), re.MULTILINE))
     for step in STEPS:
         assert step.command[:2] == ("./lockstorm", "test") or step.command[2] in targets, step
+
+
+# --- the budget for what is played again ---
+
+PLAYED_AGAIN = """
+from tests.helpers import stalls
+
+def test_it(): stalls.PLAYS[0] = {plays}
+def test_another(): pass
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("-n", "1")], ids=str)
+@pytest.mark.parametrize("plays", [20, 21])
+def test_a_run_that_plays_too_much_again_fails(project: Path, plays: int, words: tuple[str, ...]) -> None:
+    (project / "tests" / "test_some.py").write_text(PLAYED_AGAIN.format(plays=plays))
+    output, _ = played(project, *words, status=int(plays == 21))
+    assert "2 passed" in output
+    is_over = "21 plays were repeated because the machine stood still, and 2 tests may have 20: the run has failed"
+    assert (is_over in output) == (plays == 21)
+
+
+def test_the_budget_grows_with_the_run() -> None:
+    assert [played_again.budget_of(tests) for tests in (1, 2_000, 2_100, 9_900)] == [20, 20, 21, 99]
+
+
+def test_plays_of_trials_and_of_whole_tests_count() -> None:
+    counted = played_again.PlayedAgain()
+    usual = {"nodeid": "a", "failed": False, "user_properties": []}
+    counted.pytest_runtest_logreport(SimpleNamespace(**usual, **{STALLED: True}))  # type: ignore[arg-type]
+    counted.pytest_runtest_logreport(SimpleNamespace(**usual, **{STALLED_PLAYS: 19}))  # type: ignore[arg-type]
+    assert counted.plays == 20 and not counted.is_over
+    counted.pytest_runtest_logreport(SimpleNamespace(**usual, **{STALLED: True}))  # type: ignore[arg-type]
+    assert counted.is_over
