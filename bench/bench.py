@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 
@@ -29,7 +30,7 @@ from lockstorm.explore.explorer import Explorer
 from lockstorm.explore.search_plan import SearchRequest, plan_search, search_arguments
 from lockstorm.native.library import locks
 from lockstorm.process.cores import on_core
-from lockstorm.process.machine import machine
+from lockstorm.process.machine import Machine, machine
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
@@ -437,8 +438,8 @@ def measure_demo(effort: Effort) -> list[Row]:
     return [Row("./lockstorm demo", demo_s, "s", "the whole command", 10, less_is_better=True)]
 
 
-def show(rows: list[Row], about: dict[str, str | int]) -> None:
-    table = Table(title=f"{about['cpu']}, {about['cores']} cores, Linux {about['kernel']}, {about['redis']}")
+def show(rows: list[Row], about: Machine) -> None:
+    table = Table(title=f"{about.cpu}, {about.cores} cores, Linux {about.kernel}, {about.redis}")
     for heading in ("", "measured", "promised", "", "remark"):
         table.add_column(heading, justify="right" if heading in ("measured", "promised") else "left")
     for row in rows:
@@ -475,7 +476,9 @@ def main(quick: bool, output: Path) -> None:
     about = machine()
     show(rows, about)
     results: list[dict[str, Any]] = [{**asdict(row), "met": row.met} for row in rows]
-    text = json.dumps({"machine": about, "effort": asdict(effort), "quick": quick, "results": results}, indent=1)
+    text = json.dumps(
+        {"machine": structs.asdict(about), "effort": asdict(effort), "quick": quick, "results": results}, indent=1
+    )
     output.write_text(text + "\n")
 
 

@@ -11,8 +11,9 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.compare import measure
-from lockstorm.compare.compare import CostCell, Counters, Load
+from lockstorm.compare.compare import Counters, Load
 from lockstorm.compare.compare import measure_cell as measure_cell
+from lockstorm.compare.comparison import CostCell
 from lockstorm.compare.measure import LockEvent
 from lockstorm.native.library import Kind, locks
 from lockstorm.results.lock_entry import LockEntry

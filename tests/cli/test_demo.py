@@ -53,7 +53,7 @@ def test_an_act_that_is_not_installed_is_left_out_with_a_note(monkeypatch: pytes
     console = Console(width=120, color_system=None)
     with console.capture() as capture:
         done = demo.perform(console)
-    assert len(done["trials"]) == 2 * (len(demo.ACTS) - 1)
+    assert len(done.trials) == 2 * (len(demo.ACTS) - 1)
     assert "Left out: 6. The pause, on ZooKeeper (it is not here; make deps-all installs it)." in capture.get()
 
 
@@ -76,7 +76,7 @@ def test_a_trial_that_is_not_as_announced_is_reported(
     console = Console(width=100, color_system=None)
     with console.capture() as capture:
         done = demo.perform(console)
-    assert (done["ok"], done["exit"]) == (False, status)
+    assert (done.ok, done.exit) == (False, status)
     assert "This is not what was announced." in capture.get()
     assert "not as announced" in capture.get().split("What you have seen")[1]
 

@@ -3,13 +3,13 @@ for it, with a message that says what to correct."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lockstorm.conformance import adapter_calls_check
 from lockstorm.conformance.adapter_bench import LEASE_MS, AdapterBench
 from lockstorm.conformance.adapter_check import one_check
+from lockstorm.conformance.check_result import DoneCheck
 from lockstorm.locks.adapter import PREFIX, adapter_entry, adapter_facts
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.redis_server import RedisServer
@@ -123,7 +123,7 @@ def servers() -> Iterator[list[RedisServer]]:
         sandbox.close()
 
 
-def checked(program: str, check: str, servers: list[RedisServer]) -> dict[str, Any]:
+def checked(program: str, check: str, servers: list[RedisServer]) -> DoneCheck:
     servers[0].link.flushall()
     entry = adapter_entry(PREFIX + program)
     return one_check(AdapterBench(entry, servers, "check"), getattr(adapter_calls_check, check))
@@ -147,7 +147,7 @@ def test_a_mistake_in_version_2_is_found_and_explained(
     if "did not answer" in message:
         monkeypatch.setattr(adapter_calls_check, "ANSWER_LIMIT_S", 1.5)
     done = checked(plant_calls(tmp_path, was, becomes), check, servers)
-    assert not done["ok"] and message in done["wrong"], done
+    assert not done.ok and message in done.wrong, done
 
 
 @beside_no_stall(LEASE_MS)
@@ -156,7 +156,7 @@ def test_without_the_mistake_the_same_check_of_version_2_passes(
     tmp_path: Path, servers: list[RedisServer], check: str
 ) -> None:
     done = checked(plant_calls(tmp_path), check, servers)
-    assert done["ok"], done
+    assert done.ok, done
 
 
 def test_each_check_of_version_2_has_a_mistake_that_it_finds(tmp_path: Path) -> None:

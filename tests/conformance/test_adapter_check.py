@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from lockstorm.cli.commands.adapter_command import STARTERS
 from lockstorm.conformance import adapter_check
 from lockstorm.conformance.adapter_bench import LEASE_MS, AdapterBench
 from lockstorm.conformance.adapter_check import one_check
+from lockstorm.conformance.check_result import DoneCheck
 from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, shipped_adapters
 from lockstorm.locks.adapter_lines import ProtocolError
 from lockstorm.process.process import Sandbox
@@ -136,7 +136,7 @@ def servers() -> Iterator[list[RedisServer]]:
         sandbox.close()
 
 
-def checked(program: str, check: str, servers: list[RedisServer]) -> dict[str, Any]:
+def checked(program: str, check: str, servers: list[RedisServer]) -> DoneCheck:
     servers[0].link.flushall()
     return one_check(AdapterBench(adapter_entry(PREFIX + program), servers, "check"), getattr(adapter_check, check))
 
@@ -150,7 +150,7 @@ def test_a_mistake_is_found_and_explained(
         monkeypatch.setattr(adapter_check, "ANSWER_LIMIT_S", 1.5)
     monkeypatch.setattr("lockstorm.locks.adapter.END_LIMIT_S", 1.0)
     done = checked(plant_in(tmp_path, body), check, servers)
-    assert not done["ok"] and message in done["wrong"], done
+    assert not done.ok and message in done.wrong, done
 
 
 @beside_no_stall(LEASE_MS)
@@ -158,7 +158,7 @@ def test_a_mistake_is_found_and_explained(
 def test_without_the_mistake_the_same_check_passes(tmp_path: Path, servers: list[RedisServer], check: str) -> None:
     program = "python-redis-lock-renew" if check == "keeps" else plant_in(tmp_path, RIGHT)
     done = checked(program, check, servers)
-    assert done["ok"], done
+    assert done.ok, done
 
 
 def test_what_fails_beside_a_stall_is_checked_again_with_a_longer_lease(
@@ -174,10 +174,10 @@ def test_what_fails_beside_a_stall_is_checked_again_with_a_longer_lease(
 
     monkeypatch.setattr(StallSentinel, "find_stall", lambda _: None)
     bench = AdapterBench(adapter_entry(PREFIX + plant_in(tmp_path, RIGHT)), servers, "check")
-    assert one_check(bench, check) == {"name": "the lease is kept", "ok": False, "wrong": "another copy got the lock"}
+    assert one_check(bench, check) == DoneCheck("the lease is kept", False, "another copy got the lock")
     leases.clear()
     monkeypatch.setattr(StallSentinel, "find_stall", lambda _: Stalled("it stood still") if len(leases) < 3 else None)
-    assert one_check(bench, check) == {"name": "the lease is kept", "ok": True, "wrong": ""}
+    assert one_check(bench, check) == DoneCheck("the lease is kept", True, "")
     assert leases == [LEASE_MS, 2 * LEASE_MS, 4 * LEASE_MS]
 
 

@@ -141,7 +141,7 @@ def test_an_adapter_of_version_1_may_be_asked_for_2_and_not_the_other_way_round(
 
 def test_cancelled_is_a_key_of_version_2() -> None:
     line = b'{"id": 3, "outcome": "refused", "cancelled": true}'
-    assert check_answer(line, 3, 2)["cancelled"] is True
+    assert check_answer(line, 3, 2).cancelled is True
     with pytest.raises(ProtocolError, match="unknown key 'cancelled'"):
         check_answer(line, 3)
     with pytest.raises(ProtocolError, match='"cancelled" must be true or false'):

@@ -5,13 +5,13 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec import structs
 
 from lockstorm.base import paths
 from lockstorm.conformance import plugin_check
+from lockstorm.conformance.check_result import DoneCheck
 from lockstorm.conformance.plugin_check import Check, PluginBench, checks_for, one_check
 from lockstorm.locks import plugin
 from lockstorm.locks.lock_names import lock_named
@@ -36,12 +36,12 @@ RENEWS_ANY = """static enum outcome renewed(struct lock *lock) {
 RENEWS_NOTHING = "static enum outcome renewed(struct lock *lock) { return lock ? OUTCOME_OK : OUTCOME_REFUSED; }\n"
 ABI = "const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;"
 
-Verdict = Callable[[str, Mapping[str, str]], dict[str, Any]]
+Verdict = Callable[[str, Mapping[str, str]], DoneCheck]
 
 
 @pytest.fixture
 def checked(tmp_path: Path) -> Verdict:
-    def one(check: str, changes: Mapping[str, str]) -> dict[str, Any]:
+    def one(check: str, changes: Mapping[str, str]) -> DoneCheck:
         return one_check(PluginBench(plugin.plugin_entry(plant(tmp_path, changes))), getattr(plugin_check, check))
 
     return one
@@ -90,7 +90,7 @@ WRONG = [
 @pytest.mark.parametrize(("check", "changes", "sentence"), WRONG)
 def test_each_check_finds_its_mistake(checked: Verdict, check: str, changes: dict[str, str], sentence: str) -> None:
     found = checked(check, changes)
-    assert not found["ok"] and sentence in found["wrong"], found
+    assert not found.ok and sentence in found.wrong, found
 
 
 def test_every_check_is_seen_to_fail() -> None:
@@ -102,7 +102,7 @@ def test_every_check_is_seen_to_fail() -> None:
 
 def test_tokens_that_are_promised_have_to_rise(checked: Verdict) -> None:
     found = checked("grants", {LEASE: LEASE + " | LOCK_TRAIT_TOKEN"})
-    assert not found["ok"] and "the tokens 0 and 0: each has to be" in found["wrong"]
+    assert not found.ok and "the tokens 0 and 0: each has to be" in found.wrong
 
 
 def test_what_crashes_is_wrong_and_the_other_checks_go_on(tmp_path: Path) -> None:

@@ -65,9 +65,9 @@ def test_doctor_names_one_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     rows = [(name, lacks if name == doctor.PROGRAMS else find, *rest) for name, find, *rest in doctor.EXAMINED]
     monkeypatch.setattr(doctor, "EXAMINED", [row for row in rows if row[0] != doctor.REDIS])
-    found = {each["name"]: each for each in doctor.examine()}
-    assert (found["programs"]["found"], found["programs"]["help"]) == (SENTENCE, "")
-    others = {each["found"] for name, each in found.items() if name not in ("programs", "private directory")}
+    found = {each.name: each for each in doctor.examine()}
+    assert (found["programs"].found, found["programs"].help) == (SENTENCE, "")
+    others = {each.found for name, each in found.items() if name not in ("programs", "private directory")}
     assert others == {"not examined: it needs programs"}
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def played(project: Path, *words: str, status: int = 0, **variables: str) -> tuple[str, list[str]]:
+def played(project: Path, *words: str, status: int = 0, **variables: Any) -> tuple[str, list[str]]:
     """What pytest says, and what was run: name, worker and priority."""
     notes = project / "notes"
     notes.write_text("")
@@ -115,7 +116,7 @@ def commit(project: Path) -> None:
 @pytest.mark.lengthy("runs pytest with workers three times")
 def test_what_has_changed_adds_slow_tests_as_far_as_time_allows(project: Path, asked: dict[str, object]) -> None:
     words: tuple[str, ...] = asked.get("words", ())  # type: ignore[assignment]
-    variables = {key: str(value) for key, value in asked.items() if key != "words"}
+    variables: dict[str, Any] = {key: str(value) for key, value in asked.items() if key != "words"}
     commit(project)
     assert names(played(project, "-n", "2", *words, **variables)[1]) == USUAL, "no history"
     commit(project)
@@ -327,7 +328,7 @@ def test_the_budget_grows_with_the_run() -> None:
 
 def test_plays_of_trials_and_of_whole_tests_count() -> None:
     counted = played_again.PlayedAgain()
-    usual = {"nodeid": "a", "failed": False, "user_properties": []}
+    usual: dict[str, Any] = {"nodeid": "a", "failed": False, "user_properties": []}
     counted.pytest_runtest_logreport(SimpleNamespace(**usual, **{STALLED: True}))  # type: ignore[arg-type]
     counted.pytest_runtest_logreport(SimpleNamespace(**usual, **{STALLED_PLAYS: 19}))  # type: ignore[arg-type]
     assert counted.plays == 20 and not counted.is_over

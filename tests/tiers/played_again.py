@@ -41,10 +41,10 @@ class PlayedAgain:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.is_over:
+            budget = f"{len(self.tests)} tests may have {budget_of(len(self.tests))}"
             terminalreporter.write_line(
-                f"{self.plays} plays were repeated because the machine stood still, and {len(self.tests)} tests may "
-                f"have {budget_of(len(self.tests))}: the run has failed. Run it on a quieter machine, or look for what only "
-                "seems to be a stall",
+                f"{self.plays} plays were repeated because the machine stood still, and {budget}: the run has failed. "
+                "Run it on a quieter machine, or look for what only seems to be a stall",
                 red=True,
             )
 

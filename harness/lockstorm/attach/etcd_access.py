@@ -26,6 +26,7 @@ NOT_PERMITTED = "permission denied"
 PROBED_TTL_S = 1  # the shortest lease that can be asked for
 MS_PER_S = 1000
 HEX_DIGITS = "0123456789abcdef"
+EtcdAnswer = dict[str, Any]  # JSON of etcd, of which few fields are read
 
 
 class EtcdRefusal(Exception):
@@ -154,7 +155,7 @@ class EtcdAccess(ServerAccess):
 
     # --- requests ---
 
-    def _ask(self, path: str, question: Mapping[str, Any], token: str | None = None) -> dict[str, Any]:
+    def _ask(self, path: str, question: Mapping[str, object], token: str | None = None) -> EtcdAnswer:
         """The answer of the first member that gives one; raises UsageError."""
         if token is None and self.address.user and not self._token:
             self._log_in()
@@ -169,10 +170,10 @@ class EtcdAccess(ServerAccess):
                 ) from None
             raise UsageError(f"{self.address.shown} refuses {path}: {refusal}") from None
 
-    def _ask_plainly(self, path: str, question: Mapping[str, Any], token: str) -> dict[str, Any]:
+    def _ask_plainly(self, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
         return self.first_answer(lambda seed: self._ask_one(seed, path, question, token))
 
-    def _ask_one(self, seed: Seed, path: str, question: Mapping[str, Any], token: str) -> dict[str, Any]:
+    def _ask_one(self, seed: Seed, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
         where = place(*seed)
         with contextlib.closing(http.client.HTTPConnection(*seed, timeout=CONNECT_LIMIT_S)) as connection:
             connection.sock = self._transport.open(seed)
@@ -191,9 +192,9 @@ class EtcdAccess(ServerAccess):
         return _said_by(where, answer.status, text)
 
 
-def _said_by(where: str, status: int, text: bytes) -> dict[str, Any]:
+def _said_by(where: str, status: int, text: bytes) -> EtcdAnswer:
     try:
-        said: dict[str, Any] = json.loads(text)
+        said: EtcdAnswer = json.loads(text)
         if status == http.client.OK and isinstance(said, dict):
             return said
         refusal = str(said.get("error") or said["message"])

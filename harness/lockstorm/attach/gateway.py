@@ -1,19 +1,33 @@
 """The driver's side of the gateway (gateway_main.py): starts it, tells it what to undo, and ends it."""
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+import msgspec
+
+from lockstorm.attach.gateway_lines import (
+    Begin,
+    BeginCommand,
+    BeginFault,
+    BeginTrial,
+    EndCommand,
+    EndFault,
+    GatewayAnswer,
+    GatewayRequest,
+    LeaseRange,
+    Remains,
+    Survey,
+)
 from lockstorm.attach.run_names import PREFIX, describe_traces, directory_of, resource_of
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
 from lockstorm.attach.server_survey import ServerSurvey
 from lockstorm.attach.tls_files import TlsFiles
+from lockstorm.attach.transport import Login
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
 
@@ -38,12 +52,12 @@ class Gateway:
         names = (*address.password_variables, SENTINEL_PASSWORD)
         self.variables = {name: value for name in names if (value := os.environ.pop(name, ""))}
         variable = next((name for name in address.password_variables if name in self.variables), "")
-        self._login = {
-            "password": self.variables.get(variable, ""),
-            "sentinel_password": self.variables.get(SENTINEL_PASSWORD, ""),
-            "variable": variable or address.password_variable,
+        self._login = Login(
+            password=self.variables.get(variable, ""),
+            sentinel_password=self.variables.get(SENTINEL_PASSWORD, ""),
+            variable=variable or address.password_variable,
             **asdict(files),
-        }
+        )
         self._socket = Path()
         self._process: subprocess.Popen[str] | None = None
         self.healed: dict[str, str] = {}
@@ -62,22 +76,22 @@ class Gateway:
             env={**os.environ, "PYTHONPATH": paths.python_path()},
             start_new_session=True,  # Ctrl-C ends the driver first, which ends it
         )
-        said = {"url": self.address.url, "login": self._login, "run": self.run}
+        begin = Begin(self.address.url, self._login, self.run, self.variables)
         try:
-            self._socket = Path(self._ask({**said, "variables": self.variables})["socket"])
+            self._socket = Path(self._ask(begin).socket)
         except BaseException:
             self._end()
             raise
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        answer = self._end() or {"error": self._has_ended}
-        if "error" in answer and isinstance(error, LockstormError | None):
-            raise Inconclusive("; ".join([*([str(error)] if error else []), answer["error"]]))
-        if "error" in answer:  # an interrupt stays one
-            print(f"lockstorm: {answer['error']}", file=sys.stderr)
-        self.removed += int(answer.get("removed", 0))
-        self.healed, self.failures = answer.get("healed", {}), answer.get("failures", {})
+        answer = self._end()
+        if answer.error and isinstance(error, LockstormError | None):
+            raise Inconclusive("; ".join([*([str(error)] if error else []), answer.error]))
+        if answer.error:  # an interrupt stays one
+            print(f"lockstorm: {answer.error}", file=sys.stderr)
+        self.removed += answer.removed
+        self.healed, self.failures = answer.healed, answer.failures
 
     @property
     def _has_ended(self) -> str:
@@ -98,53 +112,52 @@ class Gateway:
 
     def survey(self) -> ServerSurvey:
         """What is at the servers. Raises UsageError if a lock cannot work on them."""
-        return ServerSurvey(**self._ask({"do": "survey"}))
+        survey = self._ask(Survey()).survey
+        assert survey
+        return survey
 
     def lease_range_ms(self) -> tuple[int, int]:
         """The shortest and the longest lease that the servers grant. Touches them: it asks for leases."""
-        shortest_ms, longest_ms = self._ask({"do": "lease-range"})["lease_range_ms"]
-        return shortest_ms, longest_ms
+        return self._ask(LeaseRange()).lease_range_ms
 
     def remains(self) -> dict[bytes, int]:
         """What clients of this run have there: name -> ms until it expires; below 0: never. Raises Inconclusive."""
         try:
-            found = self._ask({"do": "remains"})["remains"]
+            found = self._ask(Remains()).remains
         except UsageError as reason:
             raise Inconclusive(str(reason)) from None
         return {os.fsencode(name): left_ms for name, left_ms in found.items()}
 
     def begin_fault(self, fault: str, heal: str, limit_s: float) -> None:
-        """From now on the fault would be healed by the gateway, if the driver cannot."""
-        self._ask({"do": "begin-fault", "fault": fault, "heal": heal, "limit_s": limit_s})
+        self._ask(BeginFault(fault, heal, limit_s))
 
     def begin_command(self, group: int) -> None:
-        """The process group of a command of the team, which must not outlive the driver."""
-        self._ask({"do": "begin-command", "group": group})
+        self._ask(BeginCommand(group))
 
     def end_command(self) -> None:
-        self._ask({"do": "end-command"})
+        self._ask(EndCommand())
 
     def end_fault(self, fault: str) -> None:
-        self._ask({"do": "end-fault", "fault": fault})
+        self._ask(EndFault(fault))
 
     def begin_trial(self) -> None:
         """Clients may be let through from now on. Removes what earlier trials have left at the servers."""
-        self.removed += int(self._ask({"do": "begin-trial"})["removed"])
+        self.removed += self._ask(BeginTrial()).removed
 
-    def _ask(self, said: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: Begin | GatewayRequest) -> GatewayAnswer:
         assert self._process and self._process.stdin and self._process.stdout
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(said) + "\n")
+            self._process.stdin.write(msgspec.json.encode(request).decode() + "\n")
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise Inconclusive(self._has_ended)
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise UsageError(answer["error"])
+        answer = msgspec.json.decode(line, type=GatewayAnswer)
+        if answer.error:
+            raise UsageError(answer.error)
         return answer
 
-    def _end(self) -> dict[str, Any]:
+    def _end(self) -> GatewayAnswer:
         """Ends its input; what it has cleaned up."""
         assert self._process and self._process.stdin and self._process.stdout
         with contextlib.suppress(BrokenPipeError):
@@ -154,8 +167,7 @@ class Gateway:
         self._process.wait()
         self._process = None
         lines = said.splitlines()
-        answer: dict[str, Any] = json.loads(lines[-1]) if lines else {}
-        return answer
+        return msgspec.json.decode(lines[-1], type=GatewayAnswer) if lines else GatewayAnswer(error=self._has_ended)
 
 
 def attach_words(address: ServerAddress, files: TlsFiles, scenario: str, faults: str = "") -> list[str]:

@@ -5,18 +5,31 @@ own. When its input ends - the driver has closed it, or was killed - it lets no 
 of a fault that was not healed, removes what the run has made at the servers and its directory, and ends.
 """
 
-import json
 import os
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from lockstorm.attach.etcd_access import EtcdAccess
+from lockstorm.attach.gateway_lines import (
+    AnyRequest,
+    Begin,
+    BeginCommand,
+    BeginFault,
+    BeginTrial,
+    EndCommand,
+    EndFault,
+    GatewayAnswer,
+    LeaseRange,
+    Remains,
+    Survey,
+)
 from lockstorm.attach.postgres_access import PostgresAccess
 from lockstorm.attach.redis_access import RedisAccess
 from lockstorm.attach.relay import Relay
@@ -40,14 +53,14 @@ ACCESSES: dict[str, Callable[[ServerAddress, str, Login], ServerAccess]] = {
 class GatewayProcess:
     """Answers each line of its input with one line, but the end of the input with what it has cleaned up."""
 
-    def __init__(self, said: Mapping[str, Any]) -> None:
-        self._variables = said["variables"]
+    def __init__(self, begin: Begin) -> None:
+        self._variables = begin.variables
         self._touched = False  # something may have been made at the servers
         self._played = False  # a trial has begun
         self._group = 0  # of a command of the team that is running
         self._heals: dict[str, tuple[str, float]] = {}
-        address = parse_address(said["url"])
-        self.access = ACCESSES[address.service](address, said["run"], Login(**said["login"]))
+        address = parse_address(begin.url)
+        self.access = ACCESSES[address.service](address, begin.run, begin.login)
         self.access.check()
         self.directory = Path(tempfile.mkdtemp(prefix="lockstorm-"))
         self.socket = self.directory / SOCKET
@@ -57,27 +70,26 @@ class GatewayProcess:
         self.relay = Relay(self.access, self.listener)
         self.relay.start()
 
-    def obey(self, said: Mapping[str, Any]) -> dict[str, Any]:
-        """`begin-fault` and `end-fault` tell it which fault it would have to heal; `begin-trial` comes before the first
-        client of a trial, and removes what an earlier trial has left."""
-        if said["do"] == "begin-fault":
-            self._heals[said["fault"]] = said["heal"], said["limit_s"]
-        elif said["do"] == "begin-command":
-            self._group = said["group"]
-        elif said["do"] == "end-command":
-            self._group = 0
-        elif said["do"] == "end-fault":
-            self._heals.pop(said["fault"], None)
-        elif said["do"] == "survey":
-            return asdict(self.access.survey())
-        elif said["do"] == "lease-range":
-            self._touched = True
-            return {"lease_range_ms": self.access.lease_range_ms()}
-        elif said["do"] == "remains":
-            return {"remains": self.access.remains()}
-        else:
-            return {"removed": self._begin_trial()}
-        return {}
+    def obey(self, request: AnyRequest) -> GatewayAnswer:
+        match request:
+            case BeginFault():
+                self._heals[request.fault] = request.heal, request.limit_s
+            case EndFault():
+                self._heals.pop(request.fault, None)
+            case BeginCommand():
+                self._group = request.group
+            case EndCommand():
+                self._group = 0
+            case Survey():
+                return GatewayAnswer(survey=self.access.survey())
+            case LeaseRange():
+                self._touched = True
+                return GatewayAnswer(lease_range_ms=self.access.lease_range_ms())
+            case Remains():
+                return GatewayAnswer(remains=self.access.remains())
+            case BeginTrial():
+                return GatewayAnswer(removed=self._begin_trial())
+        return GatewayAnswer()
 
     def _begin_trial(self) -> int:
         is_first, self._played, self._touched = not self._played, True, True
@@ -85,7 +97,7 @@ class GatewayProcess:
         self.access.prepare()
         return removed
 
-    def clean_up(self) -> dict[str, Any]:
+    def clean_up(self) -> GatewayAnswer:
         self.relay.close()
         healed = {}
         if self._group:
@@ -95,36 +107,35 @@ class GatewayProcess:
             healed[fault] = "" if done.ok else done.explained(limit_s)
         shutil.rmtree(self.directory, ignore_errors=True)
         removed = self.access.remove() if self._touched else 0
-        return {"removed": removed, "healed": healed, "failures": self.relay.failures}
+        return GatewayAnswer(removed=removed, healed=healed, failures=dict(self.relay.failures))
 
 
-def _answered(act: Callable[[], dict[str, Any]]) -> bool:
+def _answered(act: Callable[[], GatewayAnswer]) -> bool:
     """Prints the answer, or the sentence of a failure. Nobody may be there to read it."""
     try:
         answer = act()
     except UsageError as reason:
-        answer = {"error": str(reason)}
+        answer = GatewayAnswer(error=str(reason))
     try:
-        os.write(sys.stdout.fileno(), (json.dumps(answer) + "\n").encode())
+        os.write(sys.stdout.fileno(), msgspec.json.encode(answer) + b"\n")
     except OSError:
         return False
-    return "error" not in answer
+    return not answer.error
 
 
 def _main() -> None:
     process: GatewayProcess | None = None
 
-    def begin() -> dict[str, Any]:
+    def begin() -> GatewayAnswer:
         nonlocal process
-        process = GatewayProcess(json.loads(sys.stdin.readline()))
-        return {"socket": str(process.socket)}
+        process = GatewayProcess(msgspec.json.decode(sys.stdin.readline(), type=Begin))
+        return GatewayAnswer(socket=str(process.socket))
 
     if not _answered(begin) or not process:
         return
     gateway = process
     while line := sys.stdin.readline():
-        said = json.loads(line)
-        _answered(lambda said=said: gateway.obey(said))  # type: ignore[misc]
+        _answered(partial(gateway.obey, msgspec.json.decode(line, type=AnyRequest)))
     _answered(gateway.clean_up)
 
 

@@ -1,9 +1,9 @@
 """Faults of the team: commands in attach.toml that break a server, prove it, and heal it."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lockstorm.base.durations import parse_duration_ms
 from lockstorm.base.errors import UsageError
@@ -45,7 +45,7 @@ def read_team_faults(file: Path) -> dict[str, TeamFault]:
     return {name: _read_fault(file, name, table) for name, table in tables.items()}
 
 
-def _read_fault(file: Path, name: str, table: dict[str, Any]) -> TeamFault:
+def _read_fault(file: Path, name: str, table: Mapping[str, object]) -> TeamFault:
     where = f"{file}: [fault.{name}]"
     for key, value in table.items():
         if key not in (*COMMANDS, *DURATIONS_MS):
@@ -55,8 +55,9 @@ def _read_fault(file: Path, name: str, table: dict[str, Any]) -> TeamFault:
     for key in ("inject", "prove"):
         if key not in table:
             raise UsageError(f"{where} has no {key}: a command whose exit status is 0 when it has done its work")
-    times = {key: _read_duration(where, key, table.get(key), usual_ms) for key, usual_ms in DURATIONS_MS.items()}
-    commands = {key: table.get(key, "") for key in COMMANDS}
+    texts = {key: str(value) for key, value in table.items()}
+    times = {key: _read_duration(where, key, texts.get(key), usual_ms) for key, usual_ms in DURATIONS_MS.items()}
+    commands = {key: texts.get(key, "") for key in COMMANDS}
     return TeamFault(name, **commands, limit_ms=times["limit"], lasts_ms=times["lasts"])
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -33,7 +32,7 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_json(path: Path, value: dict[str, Any] | msgspec.Struct, indent: int = 2) -> None:
+def write_json(path: Path, value: object, indent: int = 2) -> None:
     write_text(path, json.dumps(msgspec.to_builtins(value), indent=indent) + "\n")
 
 

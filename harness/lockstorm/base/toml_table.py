@@ -30,7 +30,7 @@ class TomlTable:
         self.kind = ".".join(str(part) for part in path if isinstance(part, str))
         if not isinstance(values, dict):
             raise self.error(None, f"[{self.kind}] has to be a table")
-        self.values: dict[str, Any] = values
+        self.values: dict[str, Any] = values  # of a file: each method checks the type of one
         for key in values:
             self._check_key(key)
 

@@ -1,6 +1,6 @@
 """What `lockstorm attach` prints: what would be touched, and what became of it."""
 
-from typing import Any
+from dataclasses import asdict
 
 import msgspec
 
@@ -8,6 +8,7 @@ from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.lock_traces import planned_traces
 from lockstorm.attach.run_names import counted
 from lockstorm.attach.team_fault import TeamFault
+from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_play import AttachedRun
 
 KINDS = {"single": "server", "sentinel": "master under sentinels", "cluster": "cluster"}
@@ -53,25 +54,48 @@ def end_lines(gateway: Gateway) -> list[str]:
     return lines
 
 
-def run_as_json(run: AttachedRun, *, dry_run: bool) -> dict[str, Any]:
+class SurveyedServer(msgspec.Struct, frozen=True):
+    service: str
+    kind: str
+    tls: bool
+    version: str
+    database: int | str
+    keys: int
+    slot: int | None
+
+
+class AttachResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What `lockstorm attach --json` prints."""
+
+    url: str
+    server: SurveyedServer
+    prefix: str  # of the names of all that the run makes
+    lock: str
+    scenarios: list[str]
+    faults: list[TeamFault]
+    dry_run: bool
+    trials: list[TrialResult]
+    removed: int
+    healed: dict[str, str]
+    closed: dict[str, int]  # connections of clients, by the reason
+    exit: int
+
+
+def attach_result(run: AttachedRun, *, dry_run: bool) -> AttachResult:
     assert run.servers.survey
-    address = run.servers.gateway.address
-    return {
-        "url": address.url,
-        "server": {
-            "service": address.service,
-            "kind": address.kind,
-            "tls": address.tls,
-            **msgspec.to_builtins(run.servers.survey),
-        },
-        "prefix": run.servers.gateway.run,
-        "lock": run.lock.name,
-        "scenarios": [scenario.name for scenario, _ in run.trials],
-        "faults": [msgspec.to_builtins(fault) for fault in run.faults],
-        "dry_run": dry_run,
-        "trials": [msgspec.to_builtins(result) for result in run.results],
-        "removed": run.servers.gateway.removed,
-        "healed": run.servers.gateway.healed,
-        "closed": run.servers.gateway.failures,
-        "exit": run.exit,
-    }
+    gateway, survey = run.servers.gateway, run.servers.survey
+    address = gateway.address
+    return AttachResult(
+        url=address.url,
+        server=SurveyedServer(address.service, address.kind, address.tls, **asdict(survey)),
+        prefix=gateway.run,
+        lock=run.lock.name,
+        scenarios=[scenario.name for scenario, _ in run.trials],
+        faults=list(run.faults),
+        dry_run=dry_run,
+        trials=list(run.results),
+        removed=gateway.removed,
+        healed=gateway.healed,
+        closed=gateway.failures,
+        exit=run.exit,
+    )

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
+from msgspec import structs
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
@@ -186,9 +186,22 @@ ACTS = (
 )
 
 
-def perform(console: Console | None) -> dict[str, Any]:
-    """Plays all acts; shows them on the console, if there is one. `exit`: 0 every trial went as announced, 1 one
-    did not, 3 every deviation is inconclusive."""
+class SceneResult(TrialResult, frozen=True, kw_only=True, omit_defaults=True, rename={"properties": "verdict"}):
+    title: str  # of the act
+    word: str  # the expected result
+    as_announced: bool
+
+
+class Tour(msgspec.Struct, frozen=True):
+    """What `lockstorm demo --json` prints."""
+
+    trials: list[SceneResult]
+    ok: bool
+    exit: int  # 0: every trial went as announced; 1: one did not; 3: every deviation is inconclusive
+
+
+def perform(console: Console | None) -> Tour:
+    """Plays all acts; shows them on the console, if there is one."""
     results = []
     acts = [act for act in ACTS if not missing_for_demo(act)]
     for act in acts:
@@ -199,18 +212,18 @@ def perform(console: Console | None) -> dict[str, Any]:
             events: list[Event] = []
             result = play(scene.request, story_to=events)
             as_announced = all(result.properties[name].status == status for name, status in scene.announced.items())
-            in_tour = {"title": act.title, "word": scene.result, "as_announced": as_announced}
-            results.append({**msgspec.to_builtins(result), **in_tour})
+            in_tour = structs.asdict(result)
+            results.append(SceneResult(**in_tour, title=act.title, word=scene.result, as_announced=as_announced))
             if console:
                 show_scene(console, scene, result, events, as_announced, whole=scene is act.broken)
-    strange = [result["exit"] for result in results if not result["as_announced"]]
+    strange = [result.exit for result in results if not result.as_announced]
     if console:
         for act in ACTS:
             if reason := missing_for_demo(act):
                 how = "" if paths.IS_INSTALLED else "; make deps-all installs it"
                 print_paragraph(console, f"Left out: {act.title} ({reason}{how}).", "dim")
         show_summary(console, acts, results)
-    return {"trials": results, "ok": not strange, "exit": 0 if not strange else 3 if set(strange) == {3} else 1}
+    return Tour(results, not strange, 0 if not strange else 3 if set(strange) == {3} else 1)
 
 
 def missing_for_demo(act: Act) -> str:
@@ -257,21 +270,21 @@ def demo_words(request: TrialSettings) -> str:
     return f"lockstorm run {request.scenario} --lock {request.lock}{store}{' --control' if request.control else ''}"
 
 
-def show_summary(console: Console, acts: Sequence[Act], results: list[dict[str, Any]]) -> None:
+def show_summary(console: Console, acts: Sequence[Act], results: list[SceneResult]) -> None:
     """Prints a table of the results, and the commands to try next."""
     headline(console, "What you have seen")
     table = Table(box=None, padding=(0, MARGIN, 0, 0), show_header=False)
     for number, act in enumerate(acts):
         cells: list[Text] = [Text(act.short)]
         for scene, result in zip((act.broken, act.saved), results[2 * number :], strict=False):
-            text = scene.result if result["as_announced"] else "not as announced"
+            text = scene.result if result.as_announced else "not as announced"
             cells += [Text(f"{scene.lock}:", "dim"), Text(text, STYLE.get(text, "bold yellow"))]
         table.add_row(*cells)
     console.print(table)
     console.print()
-    versions = {name: version for result in results for name, version in result["versions"].items()}
+    versions = {name: version for result in results for name, version in result.versions.items()}
     on_what = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "java")
-    took_s = sum(sum(result["elapsed_ms"].values()) for result in results) / 1000
+    took_s = sum(sum(result.elapsed_ms.values()) for result in results) / 1000
     print_paragraph(
         console,
         f"{len(results)} trials on real servers ({on_what}) in {took_s:.1f} s: under a "

@@ -7,7 +7,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError
@@ -31,24 +32,30 @@ TRIAL = (PROGRAMS, REDIS)
 WITHOUT_FAKETIME = "the locks on PostgreSQL have real time only"
 
 
-def examine() -> list[dict[str, Any]]:
-    """The findings: a name, `ok`, what was found, and for a failure what helps. What cannot work without a finding that
-    failed is not looked for: it would fail for the same reason."""
-    findings: list[dict[str, Any]] = []
+class Examined(msgspec.Struct, frozen=True):
+    name: str
+    ok: bool
+    found: str
+    help: str = ""  # for a failure
+
+
+def examine() -> list[Examined]:
+    """What cannot work without a finding that failed is not looked for: it would fail for the same reason."""
+    findings: list[Examined] = []
     for name, find, help_, needs in EXAMINED:
-        failed = next((each["name"] for each in findings if each["name"] in needs and not each["ok"]), None)
+        failed = next((each.name for each in findings if each.name in needs and not each.ok), None)
         if failed:
-            findings.append({"name": name, "ok": False, "found": f"not examined: it needs {failed}", "help": ""})
+            findings.append(Examined(name, False, f"not examined: it needs {failed}"))
         else:
             findings.append(_look(name, find, help_))
     return findings
 
 
-def _look(what: str, find: Callable[[], str], help_: str) -> dict[str, Any]:
+def _look(what: str, find: Callable[[], str], help_: str) -> Examined:
     try:
-        return {"name": what, "ok": True, "found": find(), "help": ""}
+        return Examined(what, True, find())
     except (LockstormError, OSError, subprocess.SubprocessError) as reason:
-        return {"name": what, "ok": False, "found": str(reason), "help": help_}
+        return Examined(what, False, str(reason), help_)
 
 
 def find_programs() -> str:

@@ -1,17 +1,35 @@
 """Prints the entries of a table: all as a list, or one in full."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from rich.table import Table
 from rich.text import Text
 
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.locks.lock_names import AS_ASKED
+from lockstorm.results.fault_entry import FaultEntry
+from lockstorm.results.lock_entry import LockEntry
+
+
+class ScenarioEntry(msgspec.Struct, frozen=True):
+    """A scenario as `lockstorm scenarios --json` lists it."""
+
+    name: str
+    summary: str
+    needs: list[str]
+    times: list[str]
+    source: str
+    control: str
+
+
+Entry = LockEntry | FaultEntry | ScenarioEntry
 
 
 def show_list(
     kind: str,
-    entries: list[dict[str, Any]],
+    entries: Sequence[Entry],
     as_json: bool,
     marks: list[tuple[str, str]],
     last: tuple[str, str],
@@ -25,26 +43,26 @@ def show_list(
     for title in ("name", *(title for title, _ in marks), "", last[0]):
         table.add_column(title, no_wrap=title == "name", overflow="fold")
     for entry in entries:
-        marked = [Text("yes", "green") if entry[key] else Text("-", "dim") for _, key in marks]
-        table.add_row(Text(entry["name"], "bold"), *marked, entry["summary"], str(entry[last[1]]))
+        marked = [Text("yes", "green") if getattr(entry, key) else Text("-", "dim") for _, key in marks]
+        table.add_row(Text(entry.name, "bold"), *marked, entry.summary, str(getattr(entry, last[1])))
     console().print(table)
     return 0
 
 
-def explain(entry: dict[str, Any], as_json: bool, keys: tuple[str, ...]) -> int:
+def explain(entry: Entry, as_json: bool, keys: tuple[str, ...]) -> int:
     """Prints one entry in full. `keys`: the fields to show, in order."""
     if as_json:
         print_json(entry)
         return 0
     out = console()
-    out.print(Text(entry["name"], "bold"), "-", entry["summary"])
+    out.print(Text(entry.name, "bold"), "-", entry.summary)
     out.print()
-    if "explanation" in entry:
-        out.print(entry["explanation"])
+    if explanation := getattr(entry, "explanation", ""):
+        out.print(explanation)
         out.print()
     table = Table(box=None, show_header=False, padding=(0, 1))
     for key in (*keys, "source"):
-        table.add_row(Text(key, "dim"), value_text(key, entry[key]))
+        table.add_row(Text(key, "dim"), value_text(key, getattr(entry, key)))
     out.print(table)
     return 0
 
@@ -54,9 +72,7 @@ def value_text(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if key == "options":
-        rows = [
-            (f"{word['name']}={'…' if word['usual'] is None else word['usual']}", word["meaning"]) for word in value
-        ]
+        rows = [(f"{word.name}={'…' if word.usual is None else word.usual}", word.meaning) for word in value]
         width = max((len(given) for given, _ in rows), default=0)
         return "\n".join(f"{given:{width}}  {meaning}" for given, meaning in rows) or "none"
     if isinstance(value, list):

@@ -66,7 +66,7 @@ def adapter_schema() -> Schema:
         hello["required"] = ["id", "outcome", "protocol", *hello["required"]]
     operations = definitions["AdapterHello"]["properties"]["operations"]["items"]["enum"]
     definitions["AdapterHello"]["properties"]["operations"]["items"] = {"enum": operations[:-1]}  # token: version 2
-    _left_out_instead_of_null({name: definitions[name] for name in ("AcquireForm", "AdapterAnswer")}, {"held"})
+    _left_out_instead_of_null({name: definitions[name] for name in ("AcquireForm", "AdapterAnswer")})
     hello = _either({"protocol": {"const": 2}}, "AdapterFacts", "AdapterHello")
     answer = {"if": {"required": ["protocol"]}, "then": hello, "else": {"$ref": "#/definitions/AdapterAnswer"}}
     about = (
@@ -121,11 +121,11 @@ def _rooted(name: str, definitions: Schema) -> Schema:
     return {key: root[key] for key in root if key not in ("title", "description")} | {"definitions": definitions}
 
 
-def _left_out_instead_of_null(definitions: Schema, but: Iterable[str] = ()) -> Schema:
+def _left_out_instead_of_null(definitions: Schema) -> Schema:
     """Keys whose default is None are left out where they are written, and never null."""
     for each in definitions.values():
-        for name, key in each.get("properties", {}).items():
-            if key.get("default", 0) is None and name not in but:
+        for key in each.get("properties", {}).values():
+            if key.get("default", 0) is None:
                 del key["default"]
                 kinds = [kind for kind in key.pop("anyOf", ()) if kind.get("type") != "null"]
                 key |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}

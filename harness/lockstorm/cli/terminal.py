@@ -16,6 +16,7 @@ from rich.text import Text
 
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.conformance.check_result import Checks, DoneCheck
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -115,31 +116,29 @@ def progress_bar() -> Progress:
     return Progress(*columns, console=Terminal(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
-def print_json(value: dict[str, Any] | msgspec.Struct) -> None:
+def print_json(value: object) -> None:
     click.echo(json.dumps(msgspec.to_builtins(value), indent=2))
 
 
-def print_checks(
-    title: str, check: Callable[[Callable[[dict[str, Any]], object]], dict[str, Any]], as_json: bool
-) -> int:
+def print_checks(title: str, check: Callable[[Callable[[DoneCheck], object]], Checks], as_json: bool) -> int:
     """Does a conformance run, prints each check when it is done, and returns the exit status: 1 if a check failed.
     `check` calls its argument with the result of each check."""
     if as_json:
         result = check(lambda _done: None)
         print_json(result)
-        return 0 if result["ok"] else 1
+        return 0 if result.ok else 1
     out = console()
     out.print(Text(title, "bold"))
 
-    def print_check(done: dict[str, Any]) -> None:
-        out.print(Text.assemble(("  ok     ", "green") if done["ok"] else ("  WRONG  ", "red"), done["name"]))
-        if not done["ok"]:
-            out.print(Text(f"         {done['wrong']}"))
+    def print_check(done: DoneCheck) -> None:
+        out.print(Text.assemble(("  ok     ", "green") if done.ok else ("  WRONG  ", "red"), done.name))
+        if not done.ok:
+            out.print(Text(f"         {done.wrong}"))
 
     result = check(print_check)
-    wrong = sum(not each["ok"] for each in result["checks"])
-    out.print(Text(f"{len(result['checks'])} checks, {wrong} wrong", "bold"))
-    return 0 if result["ok"] else 1
+    wrong = sum(not each.ok for each in result.checks)
+    out.print(Text(f"{len(result.checks)} checks, {wrong} wrong", "bold"))
+    return 0 if result.ok else 1
 
 
 def write_starter_program(output: Path, starter: Path) -> str:

@@ -6,11 +6,13 @@ import signal
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.compare.benchmark import KEY, Pair, measure_pair
+from lockstorm.compare.comparison import Comparison, CostCell, HandOverSpread, Reference, Spread
 from lockstorm.compare.measure import (
     LockEvent,
     events_from,
@@ -42,8 +44,6 @@ RECORDS_PER_S, RECORDS_MOST = 400_000, 2_000_000
 ARRIVAL_US = 2000  # for each of many clients, before the window begins: to connect, and to begin to wait
 STALLED = 0.5  # of the window, without a grant although a client waits
 
-Json = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Load:
@@ -53,38 +53,6 @@ class Load:
     clients: int
     rate: int | None = None
     work_ms: int = 0
-
-
-@dataclass
-class CostCell:
-    """One lock under one load. Fields that were not measured are None. `reason`: why, or a remark on the numbers."""
-
-    lock: str
-    clients: int
-    rate: int | None
-    work_ms: int
-    processes: int  # in which these clients live
-    measured: bool = False
-    played_again: int = 0  # times that it was measured again, because the machine stood still
-    window_s: float | None = None
-    grants: int | None = None
-    grants_per_s: float | None = None
-    sustained: bool | None = None
-    requests_per_grant: float | None = None
-    commands_per_grant: float | None = None
-    bytes_per_grant: float | None = None
-    commands: dict[str, float] = field(default_factory=dict)
-    client_cpu_us_per_grant: float | None = None
-    server_cpu_us_per_grant: float | None = None
-    wait_us: Json | None = None
-    hand_over_us: Json | None = None
-    next_grant_us: Json | None = None
-    overtakings_per_grant: float | None = None
-    overtaken_most: int | None = None
-    holders_most: int | None = None
-    reference_us: float | None = None
-    cost_ratio: float | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,16 +93,18 @@ def check_loads(lock: LockEntry, loads: list[Load]) -> None:
             grouped(TrialSettings(lock.name), lock, load.clients, stored=False)
 
 
-def compare_locks(locks: list[LockEntry], loads: list[Load], duration_ms: int, report: Callable[[str], object]) -> Json:
+def compare_locks(
+    locks: list[LockEntry], loads: list[Load], duration_ms: int, report: Callable[[str], object]
+) -> Comparison:
     """Measures every lock under every load. Calls `report` before each cell with its description."""
     cells, pairs = [], []
     for lock in locks:
         for load in loads:
             report(f"{lock.name}, {f'{load.rate:,} grants/s' if load.rate else f'clients: {load.clients}'}")
             cell, pair = measure_cell(lock, load, duration_ms)
-            cells.append(asdict(cell))
+            cells.append(cell)
             pairs += [pair] if pair else []
-    return {"cells": cells, "machine": machine(), "reference": _reference(pairs), "duration_ms": duration_ms}
+    return Comparison(cells, machine(), _reference(pairs), duration_ms)
 
 
 def measure_cell(
@@ -144,7 +114,10 @@ def measure_cell(
     `share_processes`: whether clients share a few processes; None: if there are many."""
     shared = load.clients > CLIENT_LIMIT if share_processes is None else share_processes
     processes = group_count(load.clients) if shared else load.clients
-    cell, pair = CostCell(lock.name, load.clients, load.rate, load.work_ms, processes), None
+    cell, pair = (
+        CostCell(lock=lock.name, clients=load.clients, rate=load.rate, work_ms=load.work_ms, processes=processes),
+        None,
+    )
     records = min(RECORDS_MOST, max(1 << 16, RECORDS_PER_S * duration_ms // 1000))
     settings = TrialSettings(
         lock.name,
@@ -285,7 +258,7 @@ def _fill_contended(cell: CostCell, observed: Observed, granted: int) -> None:
     if cell.holders_most > 1:
         return  # clients did not have to wait for a release
     took = hand_overs(observed.events)
-    cell.hand_over_us = {**_spread(took.took_ns), "unserved": took.unserved}
+    cell.hand_over_us = HandOverSpread(**structs.asdict(_spread(took.took_ns)), unserved=took.unserved)
     cell.next_grant_us = _spread(gaps_ns(observed.events))
 
 
@@ -300,24 +273,25 @@ def _remarks(cell: CostCell, observed: Observed) -> Iterator[str]:
         yield f"the history was full after {observed.window_ns / 1e9:.2f} s"
 
 
-def _spread(took_ns: list[int]) -> Json:
-    p50, p99 = (percentile(took_ns, percent) for percent in (50, 99))
-    return {
-        "p50": None if p50 is None else round(p50 / 1000, 1),
-        "p99": None if p99 is None else round(p99 / 1000, 1),
-        "count": len(took_ns),
-    }
+def _spread(took_ns: list[int]) -> Spread:
+    p50, p99 = (
+        None if ns is None else round(ns / 1000, 1) for ns in (percentile(took_ns, 50), percentile(took_ns, 99))
+    )
+    return Spread(p50, p99, len(took_ns))
 
 
-def _reference(pairs: list[Pair]) -> Json:
+def _reference(pairs: list[Pair]) -> Reference:
     """The median of all reference measurements."""
-    reference: Json = {
-        "commands": [f"SET {KEY} … NX PX …", f"EVALSHA … 1 {KEY} …"],
-        "connections": 1,
-        "runs": len(pairs),
-    }
-    for name in ("set_us", "evalsha_us", "us"):
-        reference[name] = round(statistics.median(getattr(pair, name) for pair in pairs), 2) if pairs else None
-    if not pairs:
-        reference["reason"] = "redis-benchmark is not installed (package redis-tools) or failed"
-    return reference
+
+    def median(times_us: list[float]) -> float | None:
+        return round(statistics.median(times_us), 2) if times_us else None
+
+    return Reference(
+        commands=[f"SET {KEY} … NX PX …", f"EVALSHA … 1 {KEY} …"],
+        connections=1,
+        runs=len(pairs),
+        set_us=median([pair.set_us for pair in pairs]),
+        evalsha_us=median([pair.evalsha_us for pair in pairs]),
+        us=median([pair.us for pair in pairs]),
+        reason="" if pairs else "redis-benchmark is not installed (package redis-tools) or failed",
+    )

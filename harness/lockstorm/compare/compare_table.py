@@ -1,12 +1,10 @@
 """A comparison in a terminal: one table of locks under contention, one of the rates that they sustain."""
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-Json = dict[str, Any]
+from lockstorm.compare.comparison import Comparison, CostCell
 
 HEADINGS = (
     *("grants/s", "x bench", "requests", "commands", "bytes", "CPU us", "server us"),
@@ -17,28 +15,26 @@ HEADINGS = (
 WIDTH = 132  # of the wider table; a narrower terminal wraps its lines, so that no column is lost
 
 
-def show_comparison(out: Console, result: Json) -> None:
+def show_comparison(out: Console, result: Comparison) -> None:
     out.width = max(out.width, WIDTH)
-    contended = [cell for cell in result["cells"] if cell["rate"] is None]
-    paced = [cell for cell in result["cells"] if cell["rate"] is not None]
-    reference, about = result["reference"], result["machine"]
+    contended = [cell for cell in result.cells if cell.rate is None]
+    paced = [cell for cell in result.cells if cell.rate is not None]
+    reference, about = result.reference, result.machine
     if contended:
         out.print(contended_table(contended))
         out.print()
     if paced:
         out.print(paced_table(paced))
         out.print()
-    for line in remarks(result["cells"]):
+    for line in remarks(result.cells):
         out.print(Text(line, "yellow"))
-    reference_us = (
-        f"{reference['us']:.1f} us" if reference["us"] else f"unknown ({reference.get('reason', 'not measured')})"
-    )
+    reference_us = f"{reference.us:.1f} us" if reference.us else f"unknown ({reference.reason or 'not measured'})"
     legend = f"x bench: time per grant / time of redis-benchmark for SET NX PX and EVALSHA (median {reference_us})"
     out.print(Text(legend, "dim"))
-    out.print(Text(f"{about['cpu']}, {about['cores']} cores, Linux {about['kernel']}, {about['redis']}", "dim"))
+    out.print(Text(f"{about.cpu}, {about.cores} cores, Linux {about.kernel}, {about.redis}", "dim"))
 
 
-def contended_table(cells: list[Json]) -> Table:
+def contended_table(cells: list[CostCell]) -> Table:
     """One row per lock and number of clients."""
     table = Table(
         box=None, padding=(0, 1), header_style="dim", title="clients that contend for one lock", title_style="dim"
@@ -49,68 +45,67 @@ def contended_table(cells: list[Json]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     last = None
     for cell in cells:
-        name = Text(cell["lock"] if cell["lock"] != last else "", "bold")
-        last = cell["lock"]
-        table.add_row(name, str(cell["clients"]), *(_contended(cell) if cell["measured"] else ["-"] * len(HEADINGS)))
+        name = Text(cell.lock if cell.lock != last else "", "bold")
+        last = cell.lock
+        table.add_row(name, str(cell.clients), *(_contended(cell) if cell.measured else ["-"] * len(HEADINGS)))
     return table
 
 
-def paced_table(cells: list[Json]) -> Table:
+def paced_table(cells: list[CostCell]) -> Table:
     """One row per lock, one column per rate."""
-    rates = sorted({cell["rate"] for cell in cells})
-    title = f"grants/s requested in total, by {cells[0]['clients']} clients with a lock each"
+    rates = sorted({cell.rate for cell in cells if cell.rate is not None})
+    title = f"grants/s requested in total, by {cells[0].clients} clients with a lock each"
     table = Table(box=None, padding=(0, 1), header_style="dim", title=title, title_style="dim")
     table.add_column("lock", no_wrap=True)
     for rate in rates:
         table.add_column(f"{rate:,}/s", no_wrap=True)
-    by_place = {(cell["lock"], cell["rate"]): cell for cell in cells}
-    for lock in dict.fromkeys(cell["lock"] for cell in cells):
+    by_place = {(cell.lock, cell.rate): cell for cell in cells}
+    for lock in dict.fromkeys(cell.lock for cell in cells):
         table.add_row(Text(lock, "bold"), *(_paced(by_place[lock, rate]) for rate in rates))
     return table
 
 
-def remarks(cells: list[Json]) -> list[str]:
+def remarks(cells: list[CostCell]) -> list[str]:
     """A line for each cell that has a remark or is empty, and one for each number of clients that shared processes."""
-    shared = {cell["clients"]: cell["processes"] for cell in cells if cell["processes"] < cell["clients"]}
+    shared = {cell.clients: cell.processes for cell in cells if cell.processes < cell.clients}
     return [
-        *(f"{cell['lock']}, {_load(cell)}: {cell['reason']}" for cell in cells if cell["reason"]),
+        *(f"{cell.lock}, {_load(cell)}: {cell.reason}" for cell in cells if cell.reason),
         *(f"{clients:,} clients shared {processes} processes" for clients, processes in shared.items()),
     ]
 
 
-def _load(cell: Json) -> str:
-    return (
-        f"{cell['clients']} client{'s' if cell['clients'] > 1 else ''}"
-        if cell["rate"] is None
-        else f"{cell['rate']:,} grants/s"
-    )
+def _load(cell: CostCell) -> str:
+    return f"{cell.clients} client{'s' if cell.clients > 1 else ''}" if cell.rate is None else f"{cell.rate:,} grants/s"
 
 
-def _contended(cell: Json) -> list[str]:
-    took = cell["hand_over_us"] or {"p50": None, "p99": None}
-    passed = cell["overtakings_per_grant"]
+def _contended(cell: CostCell) -> list[str]:
+    took = cell.hand_over_us
     return [
-        f"{cell['grants_per_s']:,.0f}",
-        "-" if cell["cost_ratio"] is None else f"{cell['cost_ratio']:.2f}",
-        f"{cell['requests_per_grant']:.2f}",
-        f"{cell['commands_per_grant']:.2f}",
-        f"{cell['bytes_per_grant']:.0f}",
-        f"{cell['client_cpu_us_per_grant']:.1f}",
-        f"{cell['server_cpu_us_per_grant']:.1f}",
-        _time(took["p50"]),
-        _time(took["p99"]),
-        "-" if passed is None else f"{passed:.2f}",
-        str(took.get("unserved", "-")),
+        _figure(cell.grants_per_s, ",.0f"),
+        _figure(cell.cost_ratio, ".2f"),
+        _figure(cell.requests_per_grant, ".2f"),
+        _figure(cell.commands_per_grant, ".2f"),
+        _figure(cell.bytes_per_grant, ".0f"),
+        _figure(cell.client_cpu_us_per_grant, ".1f"),
+        _figure(cell.server_cpu_us_per_grant, ".1f"),
+        _time(took.p50 if took else None),
+        _time(took.p99 if took else None),
+        _figure(cell.overtakings_per_grant, ".2f"),
+        str(took.unserved) if took else "-",
     ]
 
 
-def _paced(cell: Json) -> Text:
-    if not cell["measured"]:
+def _figure(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _paced(cell: CostCell) -> Text:
+    if not cell.measured:
         return Text("-", "dim")
-    cpu = f"{cell['client_cpu_us_per_grant']:.0f} us CPU, {cell['requests_per_grant']:.2f} requests"
-    if cell["sustained"]:
+    cpu = f"{_figure(cell.client_cpu_us_per_grant, '.0f')} us CPU, {_figure(cell.requests_per_grant, '.2f')} requests"
+    if cell.sustained:
         return Text(f"yes ({cpu})", "green")
-    return Text(f"cannot: {cell['grants_per_s']:,.0f}/s ({cpu})", "red")
+    return Text(f"cannot: {_figure(cell.grants_per_s, ',.0f')}/s ({cpu})", "red")
 
 
 def _time(us: float | None) -> str:

@@ -6,10 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from lockstorm.locks.adapter import AdapterProgram
-from lockstorm.locks.adapter_lines import ProtocolError
+from lockstorm.locks.adapter_lines import AdapterAnswer, ProtocolError
+from lockstorm.locks.adapter_questions import Node, TcpNode, UnixNode
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.servers.etcd_server import EtcdServer
@@ -97,20 +97,20 @@ class AdapterBench:
         """Of checks that wait for its end."""
         return lease_at_least(self.entry, LEASE_MS * self.pace)
 
-    def start(self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None) -> AdapterProgram:
+    def start(self, lease_ms: int = LONG_LEASE_MS, nodes: list[Node] | None = None) -> AdapterProgram:
         """Starts another copy of the program and opens its lock."""
         program = self.start_bare()
         program.hello()
         answer = program.ask("open", ANSWER_LIMIT_S, **self.options(lease_ms, nodes))
-        if answer["outcome"] != "ok" and nodes is None:
+        if answer.outcome != "ok" and nodes is None:
             raise ProtocolError(
                 f"it answered open with {answer_text(answer)}: the nodes are there, and the lock is free"
             )
         return program
 
     def options(
-        self, lease_ms: int = LONG_LEASE_MS, nodes: list[dict[str, Any]] | None = None, permits: int = 1
-    ) -> dict[str, Any]:
+        self, lease_ms: int = LONG_LEASE_MS, nodes: list[Node] | None = None, permits: int = 1
+    ) -> dict[str, object]:
         """The keys of a request to open. `nodes`: others than those that are there."""
         named = {"master": self.servers[0].name} if self.entry.library.topology == "sentinel" else {}
         return {
@@ -127,13 +127,13 @@ class AdapterBench:
         self.programs.append(program)
         return program
 
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[Node]:
         return [self._node(server) for server in self.known or self.servers]
 
-    def _node(self, server: BenchServer | Sentinel) -> dict[str, Any]:
+    def _node(self, server: BenchServer | Sentinel) -> Node:
         if isinstance(server, ZooKeeperServer) or self.entry.library.tcp:
-            return {"host": "127.0.0.1", "port": server.port}
-        return {"unix": str(server.socket)}
+            return TcpNode("127.0.0.1", server.port)
+        return UnixNode(str(server.socket))
 
     def lease_left_ms(self, key: str) -> int:
         """The longest remaining time of a key of redis-servers. Those of a cluster answer for their own slots only."""
@@ -154,13 +154,12 @@ class AdapterBench:
 Check = Callable[[AdapterBench], None]
 
 
-def answer_text(answer: dict[str, Any]) -> str:
-    error = f" ({answer['error']})" if answer.get("error") else ""
-    return f"{answer['outcome']}{error}"
+def answer_text(answer: AdapterAnswer) -> str:
+    return f"{answer.outcome} ({answer.error})" if answer.error else answer.outcome
 
 
-def must_answer(answer: dict[str, Any], outcome: str, reason: str) -> dict[str, Any]:
-    if answer["outcome"] != outcome:
+def must_answer(answer: AdapterAnswer, outcome: str, reason: str) -> AdapterAnswer:
+    if answer.outcome != outcome:
         raise ProtocolError(f"it answered {answer_text(answer)}: {reason}")
     return answer
 

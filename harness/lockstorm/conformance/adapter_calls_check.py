@@ -3,7 +3,9 @@ them. As in adapter_check.py, the message of a failure tells the author what to 
 
 import itertools
 import time
-from typing import Any
+
+import msgspec
+from msgspec import structs
 
 from lockstorm.conformance.adapter_bench import (
     ANSWER_LIMIT_S,
@@ -16,7 +18,8 @@ from lockstorm.conformance.adapter_bench import (
     must_answer,
 )
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
-from lockstorm.locks.adapter_lines import NOT_GIVEN, AcquireForm, AdapterFacts, ProtocolError
+from lockstorm.locks.adapter_lines import NOT_GIVEN, AcquireForm, AdapterAnswer, AdapterFacts, ProtocolError
+from lockstorm.servers.services import lease_at_least
 
 GIVEN_MS = 20_000  # a lease that differs from the lock's usual one
 
@@ -29,9 +32,8 @@ class CallProgram:
         self.mode = next(mode for mode in ("exclusive", "write", "permits", "read") if mode in self.facts.modes)
         self.program: AdapterProgram = bench.start_bare()
         self.program.hello(2)
-        options = bench.options(LONG_LEASE_MS, permits=permits)
-        self.lease_ms: int = options["lease_ms"]
-        self.program.send("open", **options)
+        self.lease_ms = lease_at_least(bench.entry, LONG_LEASE_MS)
+        self.program.send("open", **bench.options(LONG_LEASE_MS, permits=permits))
         must_answer(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
 
     def send(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> int:
@@ -40,23 +42,23 @@ class CallProgram:
         self.program.send(verb, **{**where, **more})
         return self.program.number
 
-    def take(self, limit_s: float, verb: str, number: int = 0) -> dict[str, Any]:
+    def take(self, limit_s: float, verb: str, number: int = 0) -> AdapterAnswer:
         answer = self.program.receive_one(number or self.program.number, limit_s)
         if answer is None:
             raise ProtocolError(f"it did not answer {verb} within {limit_s:g} s")
         return answer
 
-    def ask(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> dict[str, Any]:
+    def ask(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> AdapterAnswer:
         self.send(verb, thread, lock, **more)
         return self.take(ANSWER_LIMIT_S, verb)
 
-    def acquire(self, thread: int = 1, lock: int = 1, **more: object) -> dict[str, Any]:
+    def acquire(self, thread: int = 1, lock: int = 1, **more: object) -> AdapterAnswer:
         return self.ask("acquire", thread, lock, **{"wait_ms": 0, **more})
 
-    def granted(self, reason: str, thread: int = 1, lock: int = 1, **more: object) -> dict[str, Any]:
+    def granted(self, reason: str, thread: int = 1, lock: int = 1, **more: object) -> AdapterAnswer:
         return must_answer(self.acquire(thread, lock, **more), "ok", reason)
 
-    def refused(self, reason: str, thread: int = 1, lock: int = 1, **more: object) -> dict[str, Any]:
+    def refused(self, reason: str, thread: int = 1, lock: int = 1, **more: object) -> AdapterAnswer:
         return must_answer(self.acquire(thread, lock, **more), "refused", reason)
 
     def is_silent_about(self, number: int, verb: str) -> bool:
@@ -123,9 +125,9 @@ def knows_owners(bench: AdapterBench) -> None:
         if thread > facts.threads:
             continue
         who = f"thread {thread} with lock object {lock}"
-        if "is_held" in facts.operations and one.ask("is_held", thread, lock)["outcome"] == "ok":
+        if "is_held" in facts.operations and one.ask("is_held", thread, lock).outcome == "ok":
             raise ProtocolError(f"it answered is_held of {who} with ok: {said}")
-        if one.ask("release", thread, lock)["outcome"] == "ok" and not facts.lenient_release:
+        if one.ask("release", thread, lock).outcome == "ok" and not facts.lenient_release:
             raise ProtocolError(f"it answered a release by {who} with ok: {said}")
         two.refused(f"{who} was asked to release the lock, and does not hold it: {said}")
     who = f"thread {owner[0]} with lock object {owner[1]}"
@@ -141,7 +143,7 @@ def forgets(bench: AdapterBench) -> None:
     one.granted("the lock is free")
     one.program.send("forget")
     must_answer(one.take(ANSWER_LIMIT_S, "forget"), "ok", "no call was under way")
-    if one.ask("release")["outcome"] == "ok" and not facts.lenient_release:
+    if one.ask("release").outcome == "ok" and not facts.lenient_release:
         raise ProtocolError(
             "it released what a lock object held that it was told to forget: make new ones, and threads"
         )
@@ -157,23 +159,25 @@ def forgets(bench: AdapterBench) -> None:
     )
 
 
-def _cancel_waiting(one: CallProgram, two: CallProgram) -> tuple[int, dict[str, Any]]:
+def _cancel_waiting(one: CallProgram, two: CallProgram) -> tuple[int, int, str]:
     """Cancels a call of `two` that waits for what `one` holds, by the first form that the library lets somebody end.
-    Returns its id and where it is: the lock object and its resource."""
-    ways: list[dict[str, Any]] = [{"wait_ms": None}]
-    ways += [form_words(form, "forever", form.lease[0]) for form in two.facts.forms if "forever" in form.wait]
+    Returns its id, the number of the lock object, and its resource."""
+    ways: list[dict[str, object]] = [{"wait_ms": None}]
+    ways += [
+        structs.asdict(form_words(form, "forever", form.lease[0])) for form in two.facts.forms if "forever" in form.wait
+    ]
     for number, way in enumerate(ways, 1):
-        where: dict[str, Any] = {"lock": number, "resource": f"{one.bench.resource}-cancel-{number}"}
-        one.granted("the lock is free", **where)
-        waiting = two.send("acquire", **way, **where)
+        resource = f"{one.bench.resource}-cancel-{number}"
+        one.granted("the lock is free", lock=number, resource=resource)
+        waiting = two.send("acquire", 1, number, resource=resource, **way)
         if not two.is_silent_about(waiting, "acquire"):
             raise ProtocolError("it did not wait for a lock that another program holds, so nothing can be cancelled")
         two.program.send("cancel", call=waiting)
         answer = two.take(ANSWER_LIMIT_S, "cancel")
-        if "error" not in answer:
+        if answer.error is None:
             must_answer(answer, "ok", f"request {waiting} is under way, so it can be cancelled")
-            return waiting, where
-        must_answer(one.ask("release", **where), "ok", "it had the lock")
+            return waiting, number, resource
+        must_answer(one.ask("release", lock=number, resource=resource), "ok", "it had the lock")
         must_answer(two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", "the lock was released while it waited")
     raise ProtocolError('its hello says "cancel": true, and no form that waits without a limit can be cancelled')
 
@@ -181,17 +185,18 @@ def _cancel_waiting(one: CallProgram, two: CallProgram) -> tuple[int, dict[str, 
 def cancels(bench: AdapterBench) -> None:
     """version 2: a cancelled call ends, and leaves nothing"""
     one, two, three = CallProgram(bench), CallProgram(bench), CallProgram(bench)
-    waiting, where = _cancel_waiting(one, two)
+    waiting, number, resource = _cancel_waiting(one, two)
     answer = two.program.receive_one(waiting, ANSWER_LIMIT_S)
     if answer is None:
         raise ProtocolError(f"it cancelled a call, which did not answer within {ANSWER_LIMIT_S:g} s")
-    if answer["outcome"] == "ok" or answer.get("cancelled") is not True:
+    if answer.outcome == "ok" or not answer.cancelled:
         raise ProtocolError(
             f"its cancelled call answered {answer_text(answer)}: the lock was taken, so it is refused or unknown, with "
             '"cancelled": true'
         )
-    must_answer(one.ask("release", **where), "ok", "it had the lock")
-    three.granted("its holder released it, and the waiter before was cancelled", wait_ms=WAIT_MS * 10, **where)
+    must_answer(one.ask("release", lock=number, resource=resource), "ok", "it had the lock")
+    released = "its holder released it, and the waiter before was cancelled"
+    three.granted(released, lock=number, resource=resource, wait_ms=WAIT_MS * 10)
     two.program.send("cancel", call=waiting)
     must_answer(two.take(ANSWER_LIMIT_S, "cancel"), "refused", "that call is not under way any more")
 
@@ -222,11 +227,18 @@ def offers_forms(bench: AdapterBench) -> None:
             waits_by_form(one, two, form, wait, next(numbers))
 
 
-def form_words(form: AcquireForm, wait: str, lease: str) -> dict[str, Any]:
-    """The keys of an acquire by this form."""
+class FormWords(msgspec.Struct, frozen=True):
+    """The keys of an acquire by a form."""
+
+    form: str
+    wait_ms: int | None
+    lease_ms: int | None
+
+
+def form_words(form: AcquireForm, wait: str, lease: str) -> FormWords:
     wait_ms = {"none": 0, "time": -(-WAIT_MS // form.wait_unit_ms) * form.wait_unit_ms, "forever": None}[wait]
     lease_ms = None if lease in NOT_GIVEN else -(-GIVEN_MS // form.lease_unit_ms) * form.lease_unit_ms
-    return {"form": form.form, "wait_ms": wait_ms, "lease_ms": lease_ms}
+    return FormWords(form.form, wait_ms, lease_ms)
 
 
 def grants_by_form(program: CallProgram, form: AcquireForm, wait: str, lease: str, number: int) -> None:
@@ -234,13 +246,13 @@ def grants_by_form(program: CallProgram, form: AcquireForm, wait: str, lease: st
     asked = form_words(form, wait, lease)
     what = f"form {form.form!r} with wait {wait} and lease {lease}"
     began = time.monotonic()
-    answer = program.granted(f"{what}: the lock is free", lock=number, resource=resource, **asked)
-    if facts.token and (type(answer.get("token")) is not int or answer["token"] < 1):
+    answer = program.granted(f"{what}: the lock is free", lock=number, resource=resource, **structs.asdict(asked))
+    if facts.token and answer.token is None:
         raise ProtocolError(f'{what}: its hello says "token": true, and its grant has no "token"')
-    if facts.validity and not isinstance(answer.get("valid_until_ms"), int | float):
+    if facts.validity and answer.valid_until_ms is None:
         raise ProtocolError(f'{what}: its hello says "validity": true, and its grant has no "valid_until_ms"')
     if facts.lease_key:
-        expected_ms = None if lease == "endless" else asked["lease_ms"] or program.lease_ms
+        expected_ms = None if lease == "endless" else asked.lease_ms or program.lease_ms
         check_grant_lease(program.bench, what, resource, expected_ms, form.lease_unit_ms, began)
     must_answer(program.ask("release", lock=number, resource=resource), "ok", f"{what}: it had the lock")
 
@@ -265,7 +277,7 @@ def waits_by_form(one: CallProgram, two: CallProgram, form: AcquireForm, wait: s
     what = f"form {form.form!r} with wait {wait}"
     one.granted("the lock is free", lock=number, resource=resource)
     began = time.monotonic()
-    waiting = two.send("acquire", lock=number, resource=resource, **asked)
+    waiting = two.send("acquire", lock=number, resource=resource, **structs.asdict(asked))
     if wait == "forever":
         if not two.is_silent_about(waiting, "acquire"):
             raise ProtocolError(f"{what}: it did not wait for a lock that another program holds")
@@ -274,9 +286,9 @@ def waits_by_form(one: CallProgram, two: CallProgram, form: AcquireForm, wait: s
             two.take(ANSWER_LIMIT_S, "acquire", waiting), "ok", f"{what}: the lock was released while it waited"
         )
         return
-    answer = two.take(ANSWER_LIMIT_S + (asked["wait_ms"] or 0) / 1000, "acquire", waiting)
+    answer = two.take(ANSWER_LIMIT_S + (asked.wait_ms or 0) / 1000, "acquire", waiting)
     must_answer(answer, "refused", f"{what}: another program has the lock")
-    took_s, wait_s = time.monotonic() - began, asked["wait_ms"] / 1000
+    took_s, wait_s = time.monotonic() - began, (asked.wait_ms or 0) / 1000
     if took_s > wait_s + PROMPT_S:
         raise ProtocolError(f"{what}: it refused after {took_s:.1f} s, and had to wait for {wait_s:g} s")
     if took_s < wait_s / 2 and one.bench.entry.waits != "not":
@@ -299,8 +311,8 @@ def answers_token(bench: AdapterBench) -> None:
     """version 2: token is that of the grant"""
     one = CallProgram(bench)
     granted, answer = one.granted("the lock is free"), must_answer(one.ask("token"), "ok", "it holds the lock")
-    if answer.get("token") != granted.get("token") or type(answer.get("token")) is not int:
-        raise ProtocolError(f"it answered token with {answer.get('token')}, and its grant had {granted.get('token')}")
+    if answer.token != granted.token or answer.token is None:
+        raise ProtocolError(f"it answered token with {answer.token}, and its grant had {granted.token}")
 
 
 def reenters_as_said(bench: AdapterBench) -> None:
@@ -311,14 +323,19 @@ def reenters_as_said(bench: AdapterBench) -> None:
         pairs.append(("write", "read"))
     rival = "write" if "write" in facts.modes else two.mode
     for number, (outer, inner) in enumerate(pairs, 1):
-        where: dict[str, Any] = {"lock": number, "resource": f"{bench.resource}-{number}"}
+        resource = f"{bench.resource}-{number}"
         what = f"{inner} inside {outer}"
-        one.granted(f"{what}: the lock is free", mode=outer, **where)
-        one.granted(f"{what}: its hello says that it re-enters ({', '.join(facts.reenters)})", mode=inner, **where)
-        must_answer(one.ask("release", mode=inner, **where), "ok", f"{what}: the inner release")
-        two.refused(f"{what}: the outer hold was not released", mode=rival, **where)
-        must_answer(one.ask("release", mode=outer, **where), "ok", f"{what}: the outer release")
-        two.granted(f"{what}: both were released", mode=rival, **where)
+        one.granted(f"{what}: the lock is free", mode=outer, lock=number, resource=resource)
+        one.granted(
+            f"{what}: its hello says that it re-enters ({', '.join(facts.reenters)})",
+            mode=inner,
+            lock=number,
+            resource=resource,
+        )
+        must_answer(one.ask("release", mode=inner, lock=number, resource=resource), "ok", f"{what}: the inner release")
+        two.refused(f"{what}: the outer hold was not released", mode=rival, lock=number, resource=resource)
+        must_answer(one.ask("release", mode=outer, lock=number, resource=resource), "ok", f"{what}: the outer release")
+        two.granted(f"{what}: both were released", mode=rival, lock=number, resource=resource)
 
 
 def shares_reads(bench: AdapterBench) -> None:

@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable
-from typing import Any
 
 from lockstorm.base.errors import Inconclusive, Stalled
 from lockstorm.conformance.adapter_bench import (
@@ -20,18 +19,20 @@ from lockstorm.conformance.adapter_bench import (
     silent,
 )
 from lockstorm.conformance.adapter_calls_check import checks_of_calls
+from lockstorm.conformance.check_result import AdapterChecks, DoneCheck
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
-from lockstorm.locks.adapter_lines import ProtocolError
+from lockstorm.locks.adapter_lines import AdapterAnswer, ProtocolError
+from lockstorm.locks.adapter_questions import TcpNode, UnixNode
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
 
 
-def acquire(program: AdapterProgram, wait_ms: int | None = 0, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
+def acquire(program: AdapterProgram, wait_ms: int | None = 0, limit_s: float = ANSWER_LIMIT_S) -> AdapterAnswer:
     return program.ask("acquire", limit_s, wait_ms=wait_ms)
 
 
-def granted(program: AdapterProgram, wait_ms: int | None = 0) -> dict[str, Any]:
+def granted(program: AdapterProgram, wait_ms: int | None = 0) -> AdapterAnswer:
     return must_answer(acquire(program, wait_ms), "ok", "the lock was free, so it has to be granted")
 
 
@@ -42,13 +43,13 @@ def grants(bench: AdapterBench) -> None:
     """a free lock is granted, and released"""
     one = bench.start()
     answer = granted(one)
-    if bench.entry.token and (type(answer.get("token")) is not int or answer["token"] < 1):
+    if bench.entry.token and answer.token is None:
         raise ProtocolError('its hello says "token": true, so a grant has to carry "token", a whole number above 0')
     must_answer(one.ask("release", ANSWER_LIMIT_S), "ok", "it had the lock, so it can release it")
     second = granted(one)
-    if bench.entry.token and second["token"] <= answer["token"]:
+    if bench.entry.token and (second.token or 0) <= (answer.token or 0):
         raise ProtocolError(
-            f"its second grant has the token {second['token']}, its first had {answer['token']}: each has to be larger "
+            f"its second grant has the token {second.token}, its first had {answer.token}: each has to be larger "
             "than the one before"
         )
 
@@ -59,7 +60,7 @@ def excludes(bench: AdapterBench) -> None:
     granted(one)
     began = time.monotonic()
     answer = acquire(two)
-    if answer["outcome"] == "ok":
+    if answer.outcome == "ok":
         raise ProtocolError(
             "two copies of it hold the lock at once: is the lock's key made of `resource`, do both use the nodes that "
             "open gives, and is the lock not released in between?"
@@ -106,7 +107,7 @@ def releases_its_own(bench: AdapterBench) -> None:
     granted(one)
     acquire(two)
     answer = two.ask("release", ANSWER_LIMIT_S)
-    if acquire(three)["outcome"] == "ok":
+    if acquire(three).outcome == "ok":
         raise ProtocolError(
             "a copy that was refused the lock released it all the same: a release has to compare the owner first"
         )
@@ -134,7 +135,7 @@ def status_reports_belief(bench: AdapterBench) -> None:
     one = bench.start()
     granted(one)
     answer = must_answer(one.ask("status", ANSWER_LIMIT_S), "ok", "a status cannot fail")
-    if answer.get("held", False) not in (True, None):
+    if answer.held is False:
         raise ProtocolError(
             'it was granted the lock, and its status says "held": false: true, or null if it does not know'
         )
@@ -190,10 +191,10 @@ def connects_where_open_says(bench: AdapterBench) -> None:
     """it connects to the nodes of open, and nowhere else"""
     program = bench.start_bare()
     program.hello()
-    missing_node = {"host": "127.0.0.1", "port": 1} if bench.entry.library.tcp else {"unix": "/nowhere/redis.sock"}
+    missing_node = TcpNode("127.0.0.1", 1) if bench.entry.library.tcp else UnixNode("/nowhere/redis.sock")
     options = bench.options(LONG_LEASE_MS, [missing_node] * len(bench.nodes()))
     answer = program.ask("open", 2 * ANSWER_LIMIT_S, **options)
-    if answer["outcome"] == "ok" and acquire(program)["outcome"] == "ok":
+    if answer.outcome == "ok" and acquire(program).outcome == "ok":
         raise ProtocolError(
             "open gave nodes that do not exist, and it was granted the lock: connect to those, nowhere else"
         )
@@ -204,7 +205,7 @@ def survives_silence(bench: AdapterBench) -> None:
     one = bench.start(bench.lease_ms)  # short, as some libraries wait for a lease before they give up
     with silent(bench.servers):
         answer = acquire(one)
-        if answer["outcome"] == "ok":
+        if answer.outcome == "ok":
             raise ProtocolError("its servers were stopped, and it was granted the lock: which server granted it?")
         must_answer(answer, "unknown", "its servers were stopped, so it is unknown whether they carried it out")
 
@@ -232,17 +233,17 @@ def checks_for(entry: LockEntry) -> list[Check]:
     return [*always, *(check for is_claimed, check in claimed if is_claimed), *last, *calls]
 
 
-def check_adapter(entry: LockEntry, report: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """Performs every check and calls `report` with each result. Returns what `adapter check --json` prints."""
-    done: list[dict[str, Any]] = []
+def check_adapter(entry: LockEntry, report: Callable[[DoneCheck], object]) -> AdapterChecks:
+    """Performs every check and calls `report` with each result."""
+    done: list[DoneCheck] = []
     with contextlib.closing(Sandbox()) as sandbox:
         servers = bench_servers(entry, sandbox)
         for number, check in zip(itertools.count(1), checks_for(entry)):
             done.append(one_check(AdapterBench(entry, servers.keeping, f"check-{number}", known=servers.known), check))
             report(done[-1])
         servers.close()
-    wrong = sum(not each["ok"] for each in done)
-    return {"adapter": entry.library.path, "library": entry.summary, "checks": done, "ok": wrong == 0}
+    ok = all(each.ok for each in done)
+    return AdapterChecks(adapter=entry.library.path, library=entry.summary, checks=done, ok=ok)
 
 
 def anew(bench: AdapterBench, check: Check, pace: int) -> None:
@@ -256,15 +257,15 @@ def anew(bench: AdapterBench, check: Check, pace: int) -> None:
         check(bench)
 
 
-def one_check(bench: AdapterBench, check: Check) -> dict[str, Any]:
+def one_check(bench: AdapterBench, check: Check) -> DoneCheck:
     name = (check.__doc__ or "").strip()
     try:
         play_unstalled(lambda pace: anew(bench, check, pace))
     except ProtocolError as wrong:
         message = str(wrong).removeprefix(f"{bench.entry.library.path}: ")
-        return {"name": name, "ok": False, "wrong": message}
+        return DoneCheck(name, False, message)
     except OSError as error:
         raise Inconclusive(f"the check could not be made ({name}): {error}") from None
     finally:
         bench.end()
-    return {"name": name, "ok": True, "wrong": ""}
+    return DoneCheck(name, True, "")

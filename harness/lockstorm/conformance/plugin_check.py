@@ -4,9 +4,9 @@ small trial in the plug-in's kind of time. The message of a failure tells the au
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.conformance.check_result import DoneCheck, PluginChecks
 from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.native.library import Outcome
@@ -250,27 +250,27 @@ def checks_for(entry: LockEntry) -> list[Check]:
     return [*always, survives_silence, *(check for is_claimed, check in claimed if is_claimed)]
 
 
-def check_plugin(entry: LockEntry, report: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """Performs every check and calls `report` with each result. Returns what `plugin check --json` prints."""
+def check_plugin(entry: LockEntry, report: Callable[[DoneCheck], object]) -> PluginChecks:
+    """Performs every check and calls `report` with each result."""
     check_installed(entry, "open", pooled=False)
-    done: list[dict[str, Any]] = []
+    done: list[DoneCheck] = []
     for check in checks_for(entry):
         done.append(one_check(PluginBench(entry), check))
         report(done[-1])
     hosted = entry.shared_object
-    return {
-        "plugin": hosted.path,
-        "lock": hosted.name,
-        "build": hosted.version,
-        "checks": done,
-        "ok": all(each["ok"] for each in done),
-    }
+    return PluginChecks(
+        plugin=hosted.path,
+        lock=hosted.name,
+        build=hosted.version,
+        checks=done,
+        ok=all(each.ok for each in done),
+    )
 
 
-def one_check(bench: PluginBench, check: Check) -> dict[str, Any]:
+def one_check(bench: PluginBench, check: Check) -> DoneCheck:
     name = (check.__doc__ or "").strip()
     try:
         play_unstalled(lambda _: check(bench))
     except (CheckFailed, Inconclusive, UsageError) as wrong:
-        return {"name": name, "ok": False, "wrong": str(wrong).removeprefix(f"{bench.entry.name}: ")}
-    return {"name": name, "ok": True, "wrong": ""}
+        return DoneCheck(name, False, str(wrong).removeprefix(f"{bench.entry.name}: "))
+    return DoneCheck(name, True, "")

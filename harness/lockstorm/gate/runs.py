@@ -89,11 +89,11 @@ def versions(version: str) -> dict[str, str]:
     found = machine()
     return {
         "lockstorm": version,
-        "commit": str(found["commit"]),
-        "redis-server": str(found["redis"]),
-        "compiler": str(found["compiler"]),
+        "commit": found.commit,
+        "redis-server": found.redis,
+        "compiler": found.compiler,
         "python": platform.python_version(),
-        "kernel": str(found["kernel"]),
+        "kernel": found.kernel,
     }
 
 

@@ -2,7 +2,6 @@
 those of the table of locks, and a connection to a running adapter."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -11,19 +10,22 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
+
+import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled, UsageError
 from lockstorm.base.hang_limit import HangLimit, await_readable
 from lockstorm.base.option_fields import choose
 from lockstorm.locks.adapter_lines import (
+    AdapterAnswer,
     AdapterFacts,
+    AdapterHello,
     ProtocolError,
     check_answer,
-    check_hello,
-    facts_from,
     parse_answer,
+    parse_hello,
 )
 from lockstorm.native.library import locks, zoo_locks
 from lockstorm.results.lock_entry import HostedLibrary, LockEntry
@@ -100,31 +102,34 @@ def described(word: str, path: str) -> LockEntry:
     """The entry of an adapter's lock, from the answer to hello."""
     with AdapterProgram(path) as program:
         hello = program.hello()
-    version = hello.get("version", "")
     return LockEntry(
         name=PREFIX + word,
-        summary=f"{hello['name']} {version}".strip(),
+        summary=f"{hello.name} {hello.version}".strip(),
         explanation="A lock library in another language, hosted through an adapter (docs/adapters.md).",
-        source=hello.get("source", path),
+        source=hello.source or path,
         fixed=None,
-        **{trait: hello.get(trait, False) for trait in ("lease", "token", "reentrant", "fair", "renews")},
-        renewable="renew" in hello.get("operations", []),
+        lease=hello.lease,
+        token=hello.token,
+        reentrant=hello.reentrant,
+        fair=hello.fair,
+        renews=hello.renews,
+        renewable="renew" in hello.operations,
         once=False,
-        capacity=-1 if hello.get("semaphore") else 1,
-        waits=hello.get("waits", "polling"),
-        service=hello.get("service", "redis"),
+        capacity=-1 if hello.semaphore else 1,
+        waits=hello.waits,
+        service=hello.service,
         built=True,
-        real_time_only=hello.get("service") in REAL_TIME_ONLY,
-        nodes=hello.get("nodes", 1),
+        real_time_only=hello.service in REAL_TIME_ONLY,
+        nodes=hello.nodes,
         replicas=0,
-        lease_unit_ms=hello.get("lease_unit_ms", 1),
+        lease_unit_ms=hello.lease_unit_ms,
         adapter=HostedLibrary(
             path=path,
-            name=hello["name"],
-            version=version,
-            tcp=hello.get("tcp", False),
-            operations=hello.get("operations", []),
-            topology=hello.get("topology", "single"),
+            name=hello.name,
+            version=hello.version,
+            tcp=hello.tcp,
+            operations=list(hello.operations),
+            topology=hello.topology,
         ),
     )
 
@@ -134,7 +139,7 @@ def adapter_facts(path: str) -> AdapterFacts | None:
     """What an adapter says of its lock in version 2 of the protocol; None: it knows only version 1."""
     with AdapterProgram(path) as program:
         hello = program.hello(2)
-    return facts_from(hello) if hello["protocol"] == 2 else None
+    return hello if isinstance(hello, AdapterFacts) else None
 
 
 def searched_only_reason(lock: LockEntry) -> str:
@@ -162,7 +167,7 @@ class AdapterProgram:
         self.protocol = 1
         self._unread = b""
         self._under_way: set[int] = set()  # requests without an answer
-        self._early: dict[int, dict[str, Any]] = {}  # answers that nobody has received
+        self._early: dict[int, AdapterAnswer] = {}  # answers that nobody has received
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         environment = {**os.environ, **library_environment(), "LOCKSTORM_PARENT": str(os.getpid())}
         self._process = subprocess.Popen(
@@ -190,15 +195,15 @@ class AdapterProgram:
                 with contextlib.suppress(OSError):
                     stream.close()
 
-    def hello(self, protocol: int = 1) -> dict[str, Any]:
+    def hello(self, protocol: int = 1) -> AdapterHello:
         """Asks for a version of the protocol, and goes on in the version that the answer has."""
-        answer = self.ask("hello", HELLO_LIMIT_S, protocol=protocol)
+        self.send("hello", protocol=protocol)
         with self._named():
-            check_hello(answer, protocol)
-        self.protocol = answer["protocol"]
+            answer = parse_hello(self._answer_line(HELLO_LIMIT_S, "hello"), protocol)
+        self.protocol = answer.protocol
         return answer
 
-    def ask(self, verb: str, limit_s: float, **more: object) -> dict[str, Any]:
+    def ask(self, verb: str, limit_s: float, **more: object) -> AdapterAnswer:
         """Sends a request and returns its answer; ProtocolError if none comes within the limit."""
         self.send(verb, **more)
         return self.receive(limit_s, verb)
@@ -206,7 +211,7 @@ class AdapterProgram:
     def send(self, verb: str, **more: object) -> None:
         self.number += 1
         self._under_way.add(self.number)
-        self.send_line(json.dumps({"id": self.number, "op": verb, **more}).encode() + b"\n")
+        self.send_line(msgspec.json.encode({"id": self.number, "op": verb, **more}) + b"\n")
 
     def send_line(self, line: bytes) -> None:
         assert self._process.stdin
@@ -231,16 +236,19 @@ class AdapterProgram:
         assert seen
         return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
-    def receive(self, limit_s: float, verb: str) -> dict[str, Any]:
+    def receive(self, limit_s: float, verb: str) -> AdapterAnswer:
         """The answer to the last request, which was `verb`."""
         with self._named():
-            line = self._line(limit_s)
-            if line is None:
-                raise ProtocolError(f"it did not answer {verb} within {limit_s:g} s")
-            self._under_way.discard(self.number)
-            return check_answer(line, self.number)
+            return check_answer(self._answer_line(limit_s, verb), self.number)
 
-    def receive_one(self, number: int, limit_s: float) -> dict[str, Any] | None:
+    def _answer_line(self, limit_s: float, verb: str) -> bytes:
+        line = self._line(limit_s)
+        if line is None:
+            raise ProtocolError(f"it did not answer {verb} within {limit_s:g} s")
+        self._under_way.discard(self.number)
+        return line
+
+    def receive_one(self, number: int, limit_s: float) -> AdapterAnswer | None:
         """The answer to this request of version 2, whose answers come in any order; None: it did not come in time."""
         with self._named():
             limit = HangLimit(limit_s)
@@ -249,10 +257,10 @@ class AdapterProgram:
                 if line is None:
                     return None
                 answer = parse_answer(line, 2)
-                if answer["id"] not in self._under_way:
-                    raise ProtocolError(f"it answered request {answer['id']}, which is not under way")
-                self._under_way.remove(answer["id"])
-                self._early[answer["id"]] = answer
+                if answer.id not in self._under_way:
+                    raise ProtocolError(f"it answered request {answer.id}, which is not under way")
+                self._under_way.remove(answer.id)
+                self._early[answer.id] = answer
             return self._early.pop(number)
 
     def is_silent(self, for_s: float) -> bool:

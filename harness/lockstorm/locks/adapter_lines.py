@@ -152,7 +152,7 @@ class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     id: RequestId
     outcome: Literal["ok", "refused", "unknown"]
-    error: Annotated[str, Meta(description="For a reader of the log.")] = ""
+    error: Annotated[str, Meta(description="For a reader of the log.")] | None = None
     token: Annotated[int, Meta(ge=1, description="Of a grant, or of a question for the token.")] | None = None
     valid_until_ms: (
         Annotated[
@@ -301,39 +301,55 @@ def _check_form(what: str, form: Any) -> None:
         )
 
 
-def facts_from(hello: Mapping[str, Any]) -> AdapterFacts:
+def facts_from(hello: Mapping[str, object]) -> AdapterFacts:
     """The facts of a hello of protocol 2 that was checked."""
     return msgspec.convert(hello, AdapterFacts)
 
 
-def check_answer(line: bytes, number: int, protocol: int = 1) -> dict[str, Any]:
-    """The parsed answer to request `number`. Raises ProtocolError with a message for the author of the adapter."""
+def parse_hello(line: bytes, asked: int = 1) -> AdapterHello:
+    """The answer to a hello that asked for this version: AdapterFacts, if it is of version 2."""
+    hello = _parse_object(line)
+    check_hello(hello, asked)
+    return facts_from(hello) if hello["protocol"] == 2 else msgspec.convert(hello, AdapterHello)
+
+
+def check_answer(line: bytes, number: int, protocol: int = 1) -> AdapterAnswer:
+    """The answer to request `number`. Raises ProtocolError with a message for the author of the adapter."""
     answer = parse_answer(line, protocol)
-    if answer["id"] != number:
-        raise ProtocolError(f'it answered request {number} with "id": {answer["id"]!r}: repeat the id of the request')
+    if answer.id != number:
+        raise ProtocolError(f'it answered request {number} with "id": {answer.id!r}: repeat the id of the request')
     return answer
 
 
-def parse_answer(line: bytes, protocol: int) -> dict[str, Any]:
+def parse_answer(line: bytes, protocol: int) -> AdapterAnswer:
     """An answer, to whichever request."""
-    shown = line[:SHOWN].decode(errors="replace")
+    answer, keys = _parse_object(line), ANSWER_KEYS[protocol]
+    if unknown := [key for key in answer if key not in keys]:
+        raise _wrong_answer(line, f"unknown key {unknown[0]!r}, there are {', '.join(keys)}")
+    try:
+        return msgspec.convert(answer, AdapterAnswer)
+    except msgspec.ValidationError as error:
+        raise _wrong_answer(line, str(error)) from None
+
+
+def _wrong_answer(line: bytes, why: str) -> ProtocolError:
+    return ProtocolError(f"it answered {line[:SHOWN].decode(errors='replace')!r}: {why}")
+
+
+def _parse_object(line: bytes) -> dict[str, Any]:  # a hello is checked key by key, so that each error names its key
     try:
         answer = json.loads(line)
     except ValueError:
         raise ProtocolError(
-            f"it wrote {shown!r}, which is not JSON. Standard output is for answers, one object a line; "
-            "everything else that a library prints must go to standard error"
+            f"it wrote {line[:SHOWN].decode(errors='replace')!r}, which is not JSON. Standard output is for answers, "
+            "one object a line; everything else that a library prints must go to standard error"
         ) from None
     if not isinstance(answer, dict):
-        raise ProtocolError(f"it answered {shown!r}: an answer must be a JSON object")
+        raise _wrong_answer(line, "an answer must be a JSON object")
     if type(answer.get("id")) is not int:
-        raise ProtocolError(f'it answered {shown!r}: "id" must be the id of the request')
+        raise _wrong_answer(line, '"id" must be the id of the request')
     if answer.get("outcome") not in OUTCOMES:
-        raise ProtocolError(f'it answered {shown!r}: "outcome" must be one of {", ".join(OUTCOMES)}')
-    keys = ANSWER_KEYS[protocol]
-    unknown = [key for key in answer if key not in keys and "protocol" not in answer]
-    if unknown:
-        raise ProtocolError(f"it answered {shown!r}: unknown key {unknown[0]!r}, there are {', '.join(keys)}")
+        raise _wrong_answer(line, f'"outcome" must be one of {", ".join(OUTCOMES)}')
     if type(answer.get("cancelled", False)) is not bool:
-        raise ProtocolError(f'it answered {shown!r}: "cancelled" must be true or false')
+        raise _wrong_answer(line, '"cancelled" must be true or false')
     return answer

@@ -1,6 +1,6 @@
 """The questions that lockstorm asks an adapter (docs/adapters.md), one on a line, for docs/adapter.schema.json."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -19,6 +19,9 @@ class TcpNode(msgspec.Struct, forbid_unknown_fields=True):
     port: Annotated[int, Meta(ge=1, le=65535)]
 
 
+Node = UnixNode | TcpNode
+
+
 class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="op"):
     id: RequestId
 
@@ -33,7 +36,7 @@ class AskOpen(Question, tag="open"):
     permits: Annotated[int, Meta(ge=1, description="Of a semaphore.")]
     fixed_lease: Annotated[bool, Meta(description="The lease is fixed: nothing may renew it.")]
     nodes: Annotated[
-        list[dict[str, str | int]],
+        list[Any],  # of Node; two types without a tag are a union for the schema only
         Meta(
             min_length=1,
             description="Independent servers; with the topology cluster its nodes, with sentinel the sentinels.",

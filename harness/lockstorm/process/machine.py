@@ -5,22 +5,32 @@ import platform
 import subprocess
 from pathlib import Path
 
+import msgspec
+
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 
 
-def machine() -> dict[str, str | int]:
-    """Processor, kernel, compiler, version of redis-server and commit."""
+class Machine(msgspec.Struct, frozen=True):
+    cpu: str
+    cores: int
+    kernel: str
+    compiler: str
+    redis: str  # version of redis-server
+    commit: str
+
+
+def machine() -> Machine:
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return {
-        "cpu": next(models, platform.machine()),
-        "cores": os.cpu_count() or 0,
-        "kernel": platform.release(),
-        "compiler": _first_line(os.environ.get("CC", "gcc"), "--version"),
-        "redis": _redis(),
-        "commit": _first_line("git", "describe", "--always", "--dirty"),
-    }
+    return Machine(
+        cpu=next(models, platform.machine()),
+        cores=os.cpu_count() or 0,
+        kernel=platform.release(),
+        compiler=_first_line(os.environ.get("CC", "gcc"), "--version"),
+        redis=_redis(),
+        commit=_first_line("git", "describe", "--always", "--dirty"),
+    )
 
 
 def _redis() -> str:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.run_names import MADE_THERE, counted
@@ -200,11 +199,13 @@ def plan_attached(
     settable = {option for each in chosen for option in each.options}
     trials = []
     for each in chosen:
-        own: dict[str, Any] = {}
-        for option, name in (("clients", "clients"), ("duration", "duration_ms")):
-            if option in settable and option not in each.options:  # it is meant for the others
-                own[name] = None
-        settings = servers.settings_for(replace(request, **own), each)
+        others = settable - set(each.options)  # an option of these is meant for other scenarios
+        request_of = replace(
+            request,
+            clients=None if "clients" in others else request.clients,
+            duration_ms=None if "duration" in others else request.duration_ms,
+        )
+        settings = servers.settings_for(request_of, each)
         check_attachable(prepare_trial(settings, each)[1], lock)
         trials.append((each, settings))
     return AttachedRun(servers, lock, faults, trials)

@@ -3,7 +3,6 @@
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
@@ -62,7 +61,7 @@ def expected() -> dict[tuple[str, str, str], ExpectedCell]:
     return cells
 
 
-def without_fencing(line: dict[str, Any] | None) -> dict[str, Any] | None:
+def without_fencing(line: dict[str, str] | None) -> dict[str, str] | None:
     """The line of "*" for a lock without tokens, of which fencing is not judged."""
     return {name: value for name, value in line.items() if name != "fencing"} if line else None
 
@@ -79,7 +78,7 @@ def pairs() -> list[tuple[str, str, str]]:
     ]
 
 
-def _cell(scenario: str, lock: str, store: str, line: dict[str, Any], path: str) -> ExpectedCell:
+def _cell(scenario: str, lock: str, store: str, line: dict[str, str], path: str) -> ExpectedCell:
     reason = line.pop("reason", "")
     control = line.pop("control", None)
     where = f"{path}: [{scenario}] {lock}/{store}"

@@ -19,7 +19,7 @@ FILE = paths.ROOT / "scenarios" / "adapters.toml"
 
 
 @cache
-def library_tables() -> dict[str, dict[str, Any]]:
+def library_tables() -> dict[str, dict[str, Any]]:  # statuses, reasons and lists, by the names of scenarios
     """What the file says of each shipped adapter: its `port`, the scenarios that are `not_played`, each with a reason,
     the only ones that were `played` so far, if it names them, and its differences by scenario, or scenario/store if the
     store mode is another one than open."""

@@ -27,6 +27,7 @@ from lockstorm.trial.settings import TrialSettings
 
 Request = TypeVar("Request")
 
+PlainAnswer = dict[str, Any]  # JSON of what a module plays, or {"error": reason}: `read` makes a type of it
 END_LIMIT_S = 120.0
 MEMORY, MEMORY_ROOM_BYTES = "/dev/shm", 1 << 30  # files are cheapest here; used if this much space is free
 EXTRA_WORKERS = 1  # trials also wait: for replicas to catch up, for servers to start
@@ -56,14 +57,14 @@ class Worker:
             self.process.stdin.write(msgspec.json.encode(request) + b"\n")
             self.process.stdin.flush()
 
-    def answer(self) -> tuple[int, dict[str, Any] | None]:
+    def answer(self) -> tuple[int, PlainAnswer | None]:
         """The number of the request and the worker's answer (None if the worker has died)."""
         assert self.process.stdout and self.playing
         (number, _), self.playing = self.playing, None
         line = self.process.stdout.readline()
         if not line:
             return number, None
-        answer: dict[str, Any] = json.loads(line)
+        answer: PlainAnswer = json.loads(line)
         return number, answer
 
     def end(self) -> None:
@@ -118,7 +119,7 @@ class WorkerPool:
         for worker in self._workers:
             worker.end()
 
-    def read(self, answer: dict[str, Any]) -> Any:
+    def read(self, answer: PlainAnswer) -> Any:
         """Converts a worker's answer from JSON."""
         return msgspec.convert(answer, TrialSummary)
 

@@ -130,7 +130,9 @@ class Deployment:
 
     def only(self, service: str, settings: Iterable[RedisSetting]) -> "Deployment":
         """The same with these settings of the service's servers alone."""
-        own: dict[str, Any] = {"postgresql" if service == "postgres" else service: tuple(settings)}
+        own: dict[str, Any] = {  # a field of this class
+            "postgresql" if service == "postgres" else service: tuple(settings)
+        }
         return replace(self, **own)
 
 

@@ -31,6 +31,7 @@ TIMING_TOGETHER = {"heartbeat-interval": 50, "election-timeout": 500}
 EVERY_KEY = base64.b64encode(b"\0").decode()  # as both ends of a range: all keys
 NO_LEADER = "0"
 MS_PER_S = 1000
+EtcdJson = dict[str, Any]  # of etcd, of which few fields are read
 
 
 class EtcdServer:
@@ -93,20 +94,20 @@ class EtcdServer:
                 raise Inconclusive(f"etcd did not start: {self._sandbox.log_tail(self.name) or 'it gave no reason'}")
             time.sleep(0.005)
 
-    def ask(self, path: str, question: dict[str, Any] | None = None, limit_s: float = ANSWER_LIMIT_S) -> dict[str, Any]:
+    def ask(self, path: str, question: EtcdJson | None = None, limit_s: float = ANSWER_LIMIT_S) -> EtcdJson:
         """Sends one request of the driver, not through the proxy."""
         from lockstorm.servers.unix_http import OK, post  # most trials have no etcd, and http.client takes long to load
 
         try:
             status, answer = post(self.socket, path, json.dumps(question or {}), limit_s)
-            said: dict[str, Any] = json.loads(answer)
+            said: EtcdJson = json.loads(answer)
         except (OSError, ValueError) as reason:
             raise Inconclusive(f"{self.name} does not answer: {reason or type(reason).__name__}") from None
         if status != OK:
             raise Inconclusive(f"{self.name}: {said.get('error', status)}")
         return said
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> EtcdJson:
         return self.ask("/v3/maintenance/status")
 
     def member(self) -> str:

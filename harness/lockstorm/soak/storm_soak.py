@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import click
+import msgspec
 
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import LockstormError
@@ -73,6 +73,32 @@ class Watch:
         return round(statistics.median(late) - statistics.median(early))
 
 
+class SoakedFault(msgspec.Struct):
+    name: str
+    meant: int = 0
+    injected: int = 0
+    proved: int = 0
+    skipped: int = 0
+
+
+class SoakFailure(msgspec.Struct, frozen=True):
+    what: str
+    again: str  # the command that repeats the storm
+
+
+class SoakResult(msgspec.Struct, frozen=True, kw_only=True):
+    minutes: float
+    seed: int
+    storms: int
+    outcomes: dict[str, int]
+    faults: list[SoakedFault]
+    descriptors: int
+    proxy_kb: int  # largest size of a proxy
+    proxy_growth_kb: int
+    failures: list[SoakFailure]
+    ok: bool
+
+
 @dataclass
 class Soak:
     """The totals and the failures of a soak."""
@@ -82,8 +108,8 @@ class Soak:
     report: Callable[[str], object]
     storms: int = 0
     outcomes: dict[str, int] = field(default_factory=lambda: {"holds": 0, "violated": 0, "inconclusive": 0})
-    faults: dict[str, dict[str, int]] = field(default_factory=dict)
-    failures: list[dict[str, str]] = field(default_factory=list)
+    faults: dict[str, SoakedFault] = field(default_factory=dict)
+    failures: list[SoakFailure] = field(default_factory=list)
     descriptors: int = 0
     proxy_kb: int = 0  # largest size of a proxy
     growth_kb: int = 0
@@ -101,12 +127,12 @@ class Soak:
                     break
         self.report(f"{'FAILED' if self.failures else 'clean'}: {self.summary}")
         for failure in self.failures:
-            self.report(f"  {failure['what']}; again: {runnable(failure['again'])}")
+            self.report(f"  {failure.what}; again: {runnable(failure.again)}")
 
     @property
     def summary(self) -> str:
-        injected = sum(fault["injected"] for fault in self.faults.values())
-        proved = sum(fault["proved"] for fault in self.faults.values())
+        injected = sum(fault.injected for fault in self.faults.values())
+        proved = sum(fault.proved for fault in self.faults.values())
         outcomes = ", ".join(f"{number} {name}" for name, number in self.outcomes.items())
         return (
             f"{self.storms} storms ({outcomes}), {injected} faults injected, {proved} proved, "
@@ -114,19 +140,19 @@ class Soak:
             f"grown by {max(0, self.growth_kb)} kB at most"
         )
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "minutes": self.minutes,
-            "seed": self.seed,
-            "storms": self.storms,
-            "outcomes": self.outcomes,
-            "faults": [{"name": name, **self.faults[name]} for name in sorted(self.faults)],
-            "descriptors": self.descriptors,
-            "proxy_kb": self.proxy_kb,
-            "proxy_growth_kb": self.growth_kb,
-            "failures": self.failures,
-            "ok": not self.failures,
-        }
+    def result(self) -> SoakResult:
+        return SoakResult(
+            minutes=self.minutes,
+            seed=self.seed,
+            storms=self.storms,
+            outcomes=self.outcomes,
+            faults=[self.faults[name] for name in sorted(self.faults)],
+            descriptors=self.descriptors,
+            proxy_kb=self.proxy_kb,
+            proxy_growth_kb=self.growth_kb,
+            failures=self.failures,
+            ok=not self.failures,
+        )
 
     # --- the sequence of storms ---
 
@@ -172,13 +198,13 @@ class Soak:
         self.storms += 1
         self.outcomes[{0: "holds", 1: "violated"}.get(result.exit, "inconclusive")] += 1
         for fault in result.storm["faults"]:
-            sums = self.faults.setdefault(fault["name"], {"meant": 0, "injected": 0, "proved": 0, "skipped": 0})
-            for key in sums:
-                sums[key] += fault[key]
+            sums = self.faults.setdefault(fault["name"], SoakedFault(fault["name"]))
+            for key in ("meant", "injected", "proved", "skipped"):
+                setattr(sums, key, getattr(sums, key) + fault[key])
         self.proxy_kb = max(self.proxy_kb, *watch.proxy_kb, 0)
         self.growth_kb = max(self.growth_kb, watch.growth_kb)
         problems = [unexplained(result), grown(watch), *left_behind(directory, watch.pids, shm), self._descriptors()]
-        self.failures += [{"what": what, "again": result.replay} for what in problems if what]
+        self.failures += [SoakFailure(what, result.replay) for what in problems if what]
 
     def _descriptors(self) -> str:
         """Descriptors of this process. The first storm in each kind of time opens some that stay open."""
@@ -304,7 +330,7 @@ def main(minutes: float, seed: int, output: Path | None) -> None:
     except LockstormError as error:
         raise click.ClickException(str(error)) from None
     if output:
-        write_json(output, soak.as_json())
+        write_json(output, soak.result())
     raise SystemExit(1 if soak.failures else 0)
 
 

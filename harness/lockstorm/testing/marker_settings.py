@@ -15,6 +15,7 @@ from lockstorm.scenario.play import usual_time
 from lockstorm.testing.item_state import MARKER, SEED
 from lockstorm.trial.settings import TrialSettings
 
+GivenSettings = dict[str, Any]  # by name, as a marker or a call gives them; each is checked by its own type
 LOCKS = ("lock", "adapter", "plugin")  # each names the lock
 # Fields that no option of a command sets: a named scenario sets them itself.
 BY_HAND_FIELDS: dict[str, type] = {
@@ -28,9 +29,9 @@ BY_HAND_FIELDS: dict[str, type] = {
 TYPES: dict[str, type] = {"number": int, "duration": int, "flag": bool}
 
 
-def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> dict[str, Any]:
+def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> GivenSettings:
     """The settings that the markers of a test name, the closest last, with `changes` to them; checked one by one."""
-    given: dict[str, Any] = {}
+    given: GivenSettings = {}
     for marker in reversed(list(item.iter_markers(MARKER))):
         where = f"{item.nodeid}: @pytest.mark.{MARKER}"
         if marker.args:
@@ -77,7 +78,7 @@ def seed_of(item: pytest.Item, given: Mapping[str, Any]) -> dict[str, int]:
     return {"seed": given["seed"]} if "seed" in given else {} if usual is None else {"seed": usual}
 
 
-def _merged(farther: Mapping[str, Any], closer: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(farther: Mapping[str, Any], closer: Mapping[str, Any]) -> GivenSettings:
     """A closer one that names the lock replaces the lock, however the farther one has named it."""
     replaced = LOCKS if any(name in closer for name in LOCKS) else ()
     return {**{name: value for name, value in farther.items() if name not in replaced}, **closer}

@@ -21,6 +21,7 @@ from lockstorm.testing.item_state import PLAY, PLAYING, REPORT, PlaysTrials
 from lockstorm.testing.kept_trials import KeptTrials, file_stem
 from lockstorm.testing.marker_settings import (
     LOCKS,
+    GivenSettings,
     check_changes,
     given_settings,
     lock_of,
@@ -144,7 +145,7 @@ class TrialRunner:
 
     # --- inside ---
 
-    def _given(self, changes: dict[str, Any]) -> dict[str, Any]:
+    def _given(self, changes: GivenSettings) -> GivenSettings:
         check_changes(self.item, changes)
         return given_settings(self.item, changes)
 
@@ -156,7 +157,7 @@ class TrialRunner:
         except UsageError as error:
             raise UsageError(f"{self.item.nodeid}: {error}") from None
 
-    def _note_seed(self, given: dict[str, Any], seed: int) -> None:
+    def _note_seed(self, given: GivenSettings, seed: int) -> None:
         if "seed" not in given:
             self.usual_seed = seed
 

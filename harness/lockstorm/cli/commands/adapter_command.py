@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
+import msgspec
 from rich.text import Text
 
 from lockstorm.base.errors import NotInstalled
@@ -61,22 +61,32 @@ def adapter_command() -> None:
 @adapter_command.command("list")
 @json_option
 def list_shipped(as_json: bool) -> int:
-    """List the adapters that come with lockstorm, and whether their libraries are installed."""
+    """List the adapters that come with lockstorm, and whether their libraries are installed.
+
+    \b
+    Example: lockstorm adapter list
+    """
     adapters = [_described(name) for name in shipped_adapters()]
     if as_json:
         print_json({"adapters": adapters})
         return 0
-    width = max(len(each["name"]) for each in adapters)
+    width = max(len(each.name) for each in adapters)
     for each in adapters:
-        console().print(Text.assemble((f"{each['name']:{width}}  ", "bold"), each["library"] or each["missing"]))
+        console().print(Text.assemble((f"{each.name:{width}}  ", "bold"), each.library or each.missing))
     return 0
 
 
-def _described(name: str) -> dict[str, Any]:
+class ShippedAdapter(msgspec.Struct, frozen=True):
+    name: str
+    library: str  # its name and version
+    missing: str  # why it is not installed
+
+
+def _described(name: str) -> ShippedAdapter:
     try:
-        return {"name": name, "library": adapter_entry(PREFIX + name).summary, "missing": ""}
+        return ShippedAdapter(name, adapter_entry(PREFIX + name).summary, "")
     except NotInstalled as reason:
-        return {"name": name, "library": "", "missing": str(reason)}
+        return ShippedAdapter(name, "", str(reason))
 
 
 @adapter_command.command("install")

@@ -12,7 +12,7 @@ from lockstorm.attach.team_fault import USUAL_FILE, chosen_faults
 from lockstorm.attach.tls_files import tls_files
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
-from lockstorm.cli.attach_text import end_lines, plan_text, run_as_json
+from lockstorm.cli.attach_text import attach_result, end_lines, plan_text
 from lockstorm.cli.options import (
     adapter_option,
     check_new_file,
@@ -102,7 +102,7 @@ def attach_command(
         if not dry_run:
             _play(run, gateway, output, yes=yes, as_json=as_json)
     if as_json:
-        print_json(run_as_json(run, dry_run=dry_run))
+        print_json(attach_result(run, dry_run=dry_run))
     elif dry_run:
         console().print(Text(plan_text(run)))
     else:

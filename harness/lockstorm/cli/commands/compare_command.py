@@ -94,4 +94,4 @@ def compare_command(
         print_json(result)
     else:
         compare_table.show_comparison(console(), result)
-    return 0 if any(cell["measured"] for cell in result["cells"]) else 3
+    return 0 if any(cell.measured for cell in result.cells) else 3

@@ -21,4 +21,4 @@ def demo_command(as_json: bool) -> int:
         done = demo_.perform(None if as_json else console())
     if as_json:
         print_json(done)
-    return int(done["exit"])
+    return int(done.exit)

@@ -25,13 +25,13 @@ def doctor_command(server: str | None, as_json: bool) -> int:
     if server:
         os.environ["LOCKSTORM_REDIS_SERVER"] = paths.redis_server(server)
     findings = doctor_.examine()
-    well = all(finding["ok"] for finding in findings)
+    well = all(finding.ok for finding in findings)
     if as_json:
         print_json({"findings": findings, "ok": well})
         return 0 if well else 3
     table = Table(box=None, show_header=False, padding=(0, 1))
     for finding in findings:
-        mark = Text("ok", "green") if finding["ok"] else Text("no", "bold red")
-        table.add_row(mark, finding["name"], finding["found"] + (f" - {finding['help']}" if finding["help"] else ""))
+        mark = Text("ok", "green") if finding.ok else Text("no", "bold red")
+        table.add_row(mark, finding.name, finding.found + (f" - {finding.help}" if finding.help else ""))
     console().print(table)
     return 0 if well else 3

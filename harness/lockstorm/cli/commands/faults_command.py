@@ -1,7 +1,6 @@
 """`lockstorm faults`."""
 
 import click
-import msgspec
 
 from lockstorm.base.option_fields import choose
 from lockstorm.cli.listing import explain, show_list
@@ -21,8 +20,8 @@ def faults_command(name: str | None, as_json: bool) -> int:
     known = {fault.name: fault for fault in fault_table()}
     if name:
         return explain(
-            msgspec.to_builtins(known[choose("fault", name, list(known))]),
+            known[choose("fault", name, list(known))],
             as_json,
             ("target", "options", "proof", "proved", "times"),
         )
-    return show_list("faults", msgspec.to_builtins(list(known.values())), as_json, [], ("proof", "proof"))
+    return show_list("faults", list(known.values()), as_json, [], ("proof", "proof"))

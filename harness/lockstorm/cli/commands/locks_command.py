@@ -1,7 +1,6 @@
 """`lockstorm locks`."""
 
 import click
-import msgspec
 
 from lockstorm.cli.listing import explain, show_list
 from lockstorm.cli.options import json_option
@@ -21,9 +20,9 @@ def locks_command(name: str | None, as_json: bool) -> int:
     known = lock_table()
     if name:
         return explain(
-            msgspec.to_builtins(lock_named(name)),
+            lock_named(name),
             as_json,
             ("lease", "renews", "token", "reentrant", "fair", "waits", "capacity", "nodes", "replicas"),
         )
     traits = [("lease", "lease"), ("token", "token"), ("re-entrant", "reentrant"), ("fair", "fair")]
-    return show_list("locks", msgspec.to_builtins(known), as_json, traits, ("waits", "waits"))
+    return show_list("locks", known, as_json, traits, ("waits", "waits"))

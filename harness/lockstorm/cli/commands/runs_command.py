@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
@@ -37,7 +36,7 @@ def runs_command(directory: Path | None, file: Path, keep: int | None, as_json: 
     removed = remove_old_runs(where, keep) if keep is not None else []
     known = list_runs(where)
     if as_json:
-        print_json({"runs": msgspec.to_builtins(known), "removed": removed})
+        print_json({"runs": known, "removed": removed})
         return 0
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for title in ("id", "state", "exit", "trials", ""):
