@@ -1,5 +1,6 @@
 """Puts into the wheel what a checkout has beside the Python package: the C programs, which it builds, the scenarios,
-the adapters, the schema of results. In the wheel they are in lockstorm/installed (harness/lockstorm/base/paths.py)."""
+the adapters, the pages of the documentation. In the wheel they are in lockstorm/installed
+(harness/lockstorm/base/paths.py)."""
 
 import os
 import re
@@ -10,7 +11,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PLACES = ("adapters", "findings", "scenarios", "docs/results.schema.json")
+PLACES = ("adapters", "docs", "findings", "scenarios")
+NOT_ALL_OF = {"docs": (".md", ".json")}  # the pages and schemas at its top; without pictures and decisions
 NOT_IN_SOURCES = ("__pycache__", "node_modules")
 LINES_SHOWN = 15
 
@@ -57,4 +59,10 @@ def _packages(root: Path) -> str:
 def _files(root: Path, places: tuple[str, ...]) -> list[Path]:
     """All files at these places, relative to root, which may be files themselves."""
     every = [path for place in places for path in (root / place, *(root / place).rglob("*")) if path.is_file()]
-    return sorted(path for path in every if not set(path.relative_to(root).parts) & set(NOT_IN_SOURCES))
+    kept = (path for path in every if not set(path.relative_to(root).parts) & set(NOT_IN_SOURCES))
+    return sorted(path for path in kept if _is_shipped(path.relative_to(root)))
+
+
+def _is_shipped(path: Path) -> bool:
+    kinds = NOT_ALL_OF.get(path.parts[0])
+    return not kinds or (len(path.parts) == 2 and path.suffix in kinds)

@@ -273,9 +273,38 @@ def test_a_command_of_its_own_process_has_its_help() -> None:
     assert done.returncode == 0 and "Example: lockstorm run" in done.stdout
 
 
-def test_help_names_every_command() -> None:
+def test_help_names_every_command_once() -> None:
     text = lockstorm("--help").stdout
-    assert all(f"\n  {command[0]} " in text for command in COMMANDS)
+    assert all(text.count(f"\n  {name} ") == 1 for name in {command[0] for command in COMMANDS})
+
+
+def test_every_command_has_a_module_and_every_module_a_command() -> None:
+    modules = (paths.PACKAGE / "cli" / "commands").glob("*_command.py")
+    assert {path.stem.removesuffix("_command") for path in modules} == {command[0] for command in COMMANDS}
+
+
+def test_docs_lists_and_shows_every_page() -> None:
+    pages = as_json("docs")["docs"]
+    assert {page["name"] for page in pages} == {path.stem for path in (paths.ROOT / "docs").glob("*.md")} - {"README"}
+    for page in pages:
+        assert as_json("docs", page["name"])["title"] == page["title"]
+    assert in_process("docs", "docs/gate.md") == (paths.ROOT / "docs" / "gate.md").read_text()
+
+
+def test_docs_suggests_the_nearest_page() -> None:
+    done = lockstorm("docs", "gatte")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no page called 'gatte': did you mean gate?" in done.stderr
+
+
+def test_a_page_that_a_command_names_is_there() -> None:
+    """In help texts and messages."""
+    named = {
+        name
+        for path in sorted(paths.PACKAGE.rglob("*.py"))
+        for name in re.findall(r"`lockstorm docs ([a-z-]+)`", path.read_text())
+    }
+    assert named and named <= {path.stem for path in (paths.ROOT / "docs").glob("*.md")}
 
 
 @pytest.mark.lengthy("plays the whole demo")

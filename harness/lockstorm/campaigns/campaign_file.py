@@ -128,7 +128,7 @@ class CampaignFile:
 def read_campaign_file(file: Path, place: Path | None = None) -> CampaignFile:
     """Reads and checks it. `place`: the directory that paths in it are relative to; None: that of the file. UsageError
     names the line of what is wrong."""
-    text, top = read_toml(file, KEYS, "docs/campaigns.md has one to begin with")
+    text, top = read_toml(file, KEYS, "`lockstorm docs campaigns` has one to begin with")
     entries: list[CampaignEntry] = []
     for kind in KEYS[""]:
         for table in top.tables(kind):

@@ -22,7 +22,7 @@ from lockstorm.servers.zookeeper_server import java_version
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
 
-WITHOUT_SUPERVISOR = "without it adapters are played with --time real (docs/virtual-time.md, what it needs)"
+WITHOUT_SUPERVISOR = "without it adapters are played with --time real (`lockstorm docs virtual-time`, what it needs)"
 ADDRESSES_BY_CHANCE = (
     "; but addresses cannot be fixed here, so a program whose random numbers depend on them (Node) has another history "
     "each time; in Docker, --security-opt seccomp=unconfined allows it"

@@ -20,35 +20,17 @@ from lockstorm.cli.terminal import NearestName
 INTERRUPTED = 130
 
 
-COMMANDS = (  # in the order of the README; each is NAME_command in commands/NAME_command.py
-    "demo",
-    "run",
-    "attach",
-    "storm",
-    "explore",
-    "replay",
-    "merge",
-    "campaign",
-    "compare",
-    "matrix",
-    "advise",
-    "zoo",
-    "libraries",
-    "adapter",
-    "plugin",
-    "init",
-    "gate",
-    "runs",
-    "check",
-    "history",
-    "report",
-    "show",
-    "locks",
-    "faults",
-    "scenarios",
-    "doctor",
-    "test",
-)
+# Each command NAME is NAME_command in commands/NAME_command.py.
+GROUPS = {
+    "Start here": ("demo", "doctor", "docs", "init"),
+    "Test a lock": ("run", "storm", "attach", "matrix", "advise", "compare", "locks", "faults", "scenarios"),
+    "Search": ("explore", "replay", "merge", "campaign", "zoo"),
+    "Libraries": ("adapter", "plugin", "libraries"),
+    "Judge": ("gate", "runs", "check", "history"),
+    "Report": ("report", "show"),
+    "Develop": ("test",),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 
 class Commands(NearestName):
@@ -56,6 +38,9 @@ class Commands(NearestName):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def grouped_commands(self, ctx: click.Context) -> dict[str, list[str]]:
+        return {title: list(names) for title, names in GROUPS.items()}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -39,12 +39,17 @@ class NearestName(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of the README, not of the alphabet
 
+    def grouped_commands(self, ctx: click.Context) -> dict[str, list[str]]:
+        """The names of the commands below the titles under which the help lists them."""
+        return {"Commands": self.list_commands(ctx)}
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands, each with the whole first sentence of its help: click would cut it off."""
-        commands = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
-        rows = [(each.name or "", each.get_short_help_str(SENTENCE_MOST)) for each in commands if each]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        for title, names in self.grouped_commands(ctx).items():
+            commands = [self.get_command(ctx, name) for name in names]
+            rows = [(each.name or "", each.get_short_help_str(SENTENCE_MOST)) for each in commands if each]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 class Terminal(Console):

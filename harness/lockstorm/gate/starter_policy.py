@@ -26,7 +26,7 @@ EFFICIENCY = ("contention", "crash-before-expire", "crash-holder", "dead-waiter-
 DONE_ONCE = ("double-processing", "outbox-crash")  # the same for a lock that gives out each piece of work once
 
 TEMPLATE = """\
-# What `lockstorm gate` requires of this project. docs/gate.md in lockstorm explains every key;
+# What `lockstorm gate` requires of this project. `lockstorm docs gate` explains every key;
 # docs/lockstorm.schema.json lets an editor complete and check them.
 
 # The lock, as the project uses it. `lockstorm locks` lists all; add one [[lock]] for each lock in use.

@@ -1,4 +1,4 @@
-"""The pytest plug-in (docs/pytest.md): options, the marker, fixtures, the gate's cases.
+"""The pytest plug-in (`lockstorm docs pytest`): options, the marker, fixtures, the gate's cases.
 
 pytest loads this module in every environment that has lockstorm, also for suites that do not use it. So it imports
 nothing that a trial consists of: the other modules of this room do, once a test asks for a fixture.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SEED_MOST = 2**63 - 1  # SEED_LIMIT of trial/settings.py
 MARKER_HELP = (
     f"{MARKER}(lock=, adapter=, plugin=, store=, time=, seed=, ...): the lock and the settings of the trials of this "
-    "test, named like the fields of TrialSettings; the closest marker wins (docs/pytest.md)."
+    "test, named like the fields of TrialSettings; the closest marker wins (`lockstorm docs pytest`)."
 )
 
 

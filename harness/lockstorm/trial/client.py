@@ -174,7 +174,7 @@ class Client:
         if not self.trial.lock.plugin or checkpoint in (ANYWHERE, *OUTSIDE_THE_LOCK):
             return ""
         mark = f'env_checkpoint(env, "{checkpoint}")'
-        return f": a plug-in marks it with {mark}; docs/test-your-own-lock.md says where each is"
+        return f": a plug-in marks it with {mark}; `lockstorm docs test-your-own-lock` says where each is"
 
     def run_for(self, limit_ms: float, checkpoint: str) -> bool:
         """Runs the trial until this client has done its step or is held at the checkpoint, at most limit_ms. True: it

@@ -51,7 +51,7 @@ STARTERS = {
 
 @click.group("adapter", cls=NearestName)
 def adapter_command() -> None:
-    """Lock libraries in other languages (docs/adapters.md).
+    """Lock libraries in other languages (`lockstorm docs adapters`).
 
     \b
     Example: lockstorm adapter init python; lockstorm adapter check ./lock-adapter

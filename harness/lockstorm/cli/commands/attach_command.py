@@ -85,7 +85,7 @@ def attach_command(
     URL begins with redis://, postgresql://, etcd:// or zookeeper://. Clients, links and messages are broken as ever;
     servers only by commands of yours (--fault). The password is read from the variable LOCKSTORM_PASSWORD, or from the
     one that the URL names: ?password-env=NAME. All that is made there has lockstorm and attach in its name and is
-    removed at the end; --dry-run lists it. docs/attach.md has more.
+    removed at the end; --dry-run lists it. `lockstorm docs attach` has more.
 
     \b
     Example: lockstorm attach redis://staging:6379/9 --adapter ./mine --dry-run

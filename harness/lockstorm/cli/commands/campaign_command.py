@@ -40,7 +40,7 @@ def campaign_command(
              lockstorm campaign libraries.toml --on tcp://scheduler:8786 -o results
              lockstorm campaign --resume results
     Exit status: 0 everything as expected, 1 a violation or a mismatch, 3 something could not be judged
-    docs/campaigns.md describes the file, the results, and clusters.
+    `lockstorm docs campaigns` describes the file, the results, and clusters.
     """
     if workers is not None and on != LOCAL:
         raise UsageError("--workers is for --on local: another cluster has the workers that it has")
@@ -70,5 +70,5 @@ def _run(file: Path | None, output: Path | None, resume: Path | None) -> Campaig
             raise UsageError("--resume names the directory, which has the file: neither FILE nor -o beside it")
         return resume_campaign(resume)
     if file is None:
-        raise UsageError("FILE is missing: docs/campaigns.md describes it")
+        raise UsageError("FILE is missing: `lockstorm docs campaigns` describes it")
     return begin_campaign(file, output or Path(f"{file.stem}.results"))

@@ -66,7 +66,7 @@ def check_command(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm check gc.history
              lockstorm check jepsen.edn --model owner-mutex --release-policy released
-    docs/linearizable.md defines the models.
+    `lockstorm docs linearizable` defines the models.
     """
     if Path(file).is_dir():
         if require or release_policy or acquire_timeout or all_policies or model or any(reading.values()):

@@ -69,7 +69,7 @@ def compare_command(
     \b
     Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
              lockstorm compare --lock set-nx-px --plugin ./my.so
-    docs/compare.md explains the columns, and what not to conclude from them.
+    `lockstorm docs compare` explains the columns, and what not to conclude from them.
     """
     default = locks_on("redis") if not plugins else []
     chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else default

@@ -84,8 +84,8 @@ def explore_command(
              lockstorm explore --lock fair --seconds 600 --shard 2/4 --result two.json
              lockstorm explore --adapter redisson -o found.schedule
     Exit status: 0 no violation, 1 a violation, 3 nothing could be judged
-    docs/explore.md describes schedules, and what a search without a violation is worth. With --adapter the search also
-    draws what clients ask the library for, and judges what each call promises: docs/explore-libraries.md.
+    `lockstorm docs explore` describes schedules, and what a clean search is worth. With --adapter the search also draws
+    what clients ask the library for, and judges what each call promises: `lockstorm docs explore-libraries`.
     """
     if adapter is not None:
         _check_library(lock, plugin, resume, save)

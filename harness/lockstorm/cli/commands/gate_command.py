@@ -37,7 +37,7 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
     Example: lockstorm init; lockstorm gate
     Exit status: 0 every required property holds, 1 a violation is not accepted, 2 the policy is wrong,
                  3 no violation, but a required property could not be judged
-    docs/gate.md explains the policy and the results: verdict.json, junit.xml, lockstorm.sarif, summary.md.
+    `lockstorm docs gate` explains the policy and the results: verdict.json, junit.xml, lockstorm.sarif, summary.md.
     """
     policy = read_policy(file)
     plan = plan_gate(policy)

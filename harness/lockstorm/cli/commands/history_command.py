@@ -29,7 +29,7 @@ from lockstorm.native.linearizability import FORMS, MODELS, operations_words
 )
 def history_command(form: str, file: str, output: Path | None, model: str) -> int:
     """Convert a history into JSON Lines (to-json) or back (from-json), or print its records as they are written
-    (follow). to-edn and to-porcupine write its operations for other checkers (docs/linearizable.md).
+    (follow). to-edn and to-porcupine write its operations for other checkers (`lockstorm docs linearizable`).
 
     \b
     Example: lockstorm history to-json gc.history | head

@@ -44,7 +44,7 @@ def libraries_command(name: str | None, newest: bool, releases: str | None, as_j
              lockstorm libraries sherlock --release 0.4.0,0.3.2
              lockstorm libraries --json > libraries.json; lockstorm report libraries.json
     Exit status of --newest and --release: 0 each release shows its findings, 1 one does not show a finding, 3 one could
-    not be tried. docs/libraries.md has the whole table of libraries and promises, and all findings.
+    not be tried. `lockstorm docs libraries` has the whole table of libraries and promises, and all findings.
     """
     rows = library_rows()
     chosen = rows[choose("library", name, list(rows))] if name else None

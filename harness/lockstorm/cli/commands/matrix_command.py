@@ -66,7 +66,7 @@ def matrix_command(
     Example: lockstorm matrix --scenario gc-pause,gc-pause-read --store open
              lockstorm matrix --lock redlock --config redis.conf
     Exit status: 0 all as expected, 1 a mismatch, 3 every mismatch is inconclusive
-    docs/matrix.md has the whole table and explains how to read it.
+    `lockstorm docs matrix` has the whole table and explains how to read it.
     """
     chosen = choose_cells(lock, scenario, store, time_)
     if server:

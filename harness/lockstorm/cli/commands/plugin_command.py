@@ -15,7 +15,7 @@ from lockstorm.locks import plugin
 
 @click.group("plugin", cls=NearestName)
 def plugin_command() -> None:
-    """Locks of your own in C, as shared objects (docs/test-your-own-lock.md).
+    """Locks of your own in C, as shared objects (`lockstorm docs test-your-own-lock`).
 
     \b
     Example: lockstorm plugin init; lockstorm plugin check ./lock-plugin.so

@@ -87,7 +87,7 @@ def report_command(
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html
-    docs/report.md describes the page, and what its bars are computed from.
+    `lockstorm docs report` describes the page, and what its bars are computed from.
     """
     if output is None and svg is None:
         output = Path(f"{source.name}.html")

@@ -70,7 +70,7 @@ def storm_command(
 
     \b
     Example: lockstorm storm --lock set-nx-px --faults pause-client,partition --trials 20
-    docs/storms.md describes storms, and what a storm without a violation is worth.
+    `lockstorm docs storms` describes storms, and what a storm without a violation is worth.
     """
     check_drawn(chosen)
     for flag, path in {"-o": output, "--save-schedule": save_schedule}.items():

@@ -35,7 +35,7 @@ INTERRUPTED = 130
     show_default=True,
     help="Fewest schedules for the lock without the bug; it gets as many as the bug took if that is more.",
 )
-@click.option("--record", is_flag=True, help="Write the results to scenarios/zoo/record.json, which docs/zoo.md shows.")
+@click.option("--record", is_flag=True, help="Write the results to scenarios/zoo/record.json.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a GitHub table.")
 @json_option
 def zoo_command(
@@ -54,7 +54,7 @@ def zoo_command(
     Example: lockstorm zoo --bug redis-py-818,redisson-5761
     Exit status: 0 all caught, 1 a bug missed or a lock without it accused, 3 every bug that was not caught
                  could not be judged
-    docs/zoo.md has the track record, and describes what is counted.
+    `lockstorm docs zoo` has the track record, and describes what is counted.
     """
     chosen = choose_bugs(bug)
     if as_json and as_markdown:
