@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -20,6 +21,7 @@ from lockstorm.native.library import faults as fault_table
 from lockstorm.native.library import locks as lock_table
 from lockstorm.results.event import Event
 from lockstorm.results.statistics import Rate
+from lockstorm.results.storm_result import FaultCount, FirstViolation, StormResult, ViolationRate
 from lockstorm.results.verdict import TrialResult
 from lockstorm.storm.storm import StormSummary, run_storm, run_storms
 from lockstorm.storm.storm_faults import BY_NAME, STORM_FAULTS, Rng, StormContext, delays, forbids
@@ -281,7 +283,7 @@ def test_the_same_seed_gives_the_same_history(lock: str, faults: str, tmp_path: 
     results = [run_storm(planned, save=tmp_path / name) for name in ("a", "b")]
     assert results[0].exit != 2 and results[0].records > 100, results[0].sentence
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert course_of(results[0].storm) == course_of(results[1].storm)
+    assert course_of(msgspec.to_builtins(results[0].storm)) == course_of(msgspec.to_builtins(results[1].storm))
 
 
 @pytest.mark.slow("two whole storms", seconds=6)
@@ -291,7 +293,7 @@ def test_pauses_past_the_lease_break_a_lock_and_shorter_ones_do_not() -> None:
     for seed in (breaking_seed(), 1, 2):
         below = storm("set-nx-px", seed=seed, longest_ms=20, work_ms=WORK_MS)
         assert status_of(below) == {"mutual_exclusion": "holds", "integrity": "holds"}, below.sentence
-        assert below.storm["faults"][0]["proved"] > 100
+        assert below.of_storm.faults[0].proved > 100
 
 
 def test_a_fence_saves_what_the_lock_does_not() -> None:
@@ -343,15 +345,15 @@ def test_a_fault_can_land_at_a_checkpoint(tmp_path: Path) -> None:
     result = run_storm(planned, save=tmp_path / "history")
     at = next(event for event in read_history(tmp_path / "history") if event.kind == "checkpoint")
     assert at.name == "before-release"  # 1: before-write, 2: after-write
-    assert result.storm["course"][0]["state"] == "proved"
+    assert result.of_storm.course[0].state == "proved"
 
 
 def test_a_fault_whose_checkpoint_never_comes_is_skipped(tmp_path: Path) -> None:
     never = StormEvent(5, "pause-client", "client-1", {}, 7, passage=1000)
     Schedule(1, 500, LEASE_MS, LONGEST_MS, 1, (), (never,)).save(tmp_path / "s")
     result = storm("set-nx-px", schedule=tmp_path / "s")
-    assert result.storm["faults"] == [{"name": "pause-client", "meant": 1, "injected": 0, "proved": 0, "skipped": 1}]
-    assert "checkpoint" in result.storm["course"][0]["reason"]
+    assert result.of_storm.faults == [FaultCount("pause-client", meant=1, skipped=1)]
+    assert "checkpoint" in result.of_storm.course[0].reason
     assert (result.exit, status_of(result)["mutual_exclusion"]) == (3, "inconclusive")
 
 
@@ -360,12 +362,12 @@ def test_one_fault_that_came_to_nothing_does_not_decide() -> None:
     nothing = storm("pubsub", "drop-message", clients=1, duration_ms=1500)
     assert nothing.exit == 3
     assert nothing.properties["mutual_exclusion"].reason == "none of the faults was seen to take effect"
-    assert not any(course["state"] == "proved" for course in nothing.storm["course"])
+    assert not any(course.state == "proved" for course in nothing.of_storm.course)
     both = storm("pubsub", "drop-message,pause-client", clients=1, duration_ms=1500)
-    counts = {fault["name"]: fault for fault in both.storm["faults"]}
+    counts = {fault.name: fault for fault in both.of_storm.faults}
     assert both.exit == 0, both.sentence
-    assert counts["drop-message"]["injected"] > 0 and counts["drop-message"]["proved"] == 0
-    assert counts["pause-client"]["proved"] == counts["pause-client"]["injected"] > 0
+    assert counts["drop-message"].injected > 0 and counts["drop-message"].proved == 0
+    assert counts["pause-client"].proved == counts["pause-client"].injected > 0
     assert {fault.proved for fault in both.faults} == {True, False}  # the history says so, too
 
 
@@ -377,17 +379,17 @@ def test_a_violation_stays_one_though_no_fault_took_effect() -> None:
 def test_a_fault_that_cannot_begin_is_skipped_with_a_reason() -> None:
     """Far too many faults at once: one that cannot begin while another is active is skipped, and names the other."""
     result = storm("set-nx-px", "all", clients=2, duration_ms=2000, longest_ms=40)
-    skipped = [course for course in result.storm["course"] if course["state"] == "skipped"]
+    skipped = [course for course in result.of_storm.course if course.state == "skipped"]
     assert result.exit in (0, 1), result.sentence
-    assert skipped and all(course["reason"] for course in skipped)
-    assert {course["state"] for course in result.storm["course"]} <= {"proved", "not proved", "skipped"}
+    assert skipped and all(course.reason for course in skipped)
+    assert {course.state for course in result.of_storm.course} <= {"proved", "not proved", "skipped"}
 
 
 @pytest.mark.waits
 def test_a_storm_in_real_time() -> None:
     result = storm("set-nx-px", "pause-client,lose-reply,partition", time="real", lease_ms=900, duration_ms=2000)
     assert result.exit in (0, 1), result.sentence
-    assert sum(fault["proved"] for fault in result.storm["faults"]) > 0
+    assert sum(fault.proved for fault in result.of_storm.faults) > 0
 
 
 def test_ctrl_c_half_way_leaves_nothing() -> None:
@@ -411,20 +413,23 @@ def test_many_storms_are_summed_up_and_the_first_violation_is_kept(tmp_path: Pat
     path, schedule, first = tmp_path / "history", tmp_path / "schedule", breaking_seed()
     asked = request("set-nx-px", seed=first - 1, trials=3, work_ms=WORK_MS)
     result = run_storms(asked, reported.append, save=path, save_schedule=schedule)
-    said = result.storm
+    said = result.of_storm
+    violation = said.first_violation
+    assert isinstance(violation, FirstViolation)
     assert reported == [f"set-nx-px, seed {seed}" for seed in (first - 1, first, first + 1)]
-    assert said["verdicts"]["violated"] + said["verdicts"]["holds"] == said["trials"] == 3
-    assert first == said["first_violation"]["seed"] == said["shown_seed"] == read_schedule(schedule).seed
-    assert f"--seed {first}" in said["first_violation"]["replay"]
+    assert said.verdicts["violated"] + said.verdicts["holds"] == said.trials == 3
+    assert first == violation.seed == said.shown_seed == read_schedule(schedule).seed
+    assert f"--seed {first}" in violation.replay
     assert (result.exit, judge_history(path).exit) == (1, 1)
-    rate = Rate(said["verdicts"]["violated"], 3)
+    rate = Rate(said.verdicts["violated"], 3)
     assert result.sentence == f"{rate.hits} of 3 storms violated: {rate.in_words}"
-    assert said["rate"] == {"low": rate.low, "high": rate.high}
-    assert said["properties"]["mutual_exclusion"]["violated"] >= 1 and "fencing" not in said["properties"]
+    assert said.rate == ViolationRate(rate.low, rate.high)
+    assert said.properties["mutual_exclusion"]["violated"] >= 1 and "fencing" not in said.properties
 
 
 def test_what_a_clean_sum_is_worth() -> None:
-    clean = made_result({}, exit=0, required=[], storm={"faults": []})
+    storm = StormResult(duration_ms=1, trials=1, clients=1, faults=[], schedule={})
+    clean = made_result({}, exit=0, required=[], storm=storm)
     unclear = structs.replace(clean, exit=3)
     summary = StormSummary(request("fair", trials=31))
     for result in [clean] * 30 + [unclear]:

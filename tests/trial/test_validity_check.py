@@ -143,7 +143,7 @@ def stormed(directory: Path, passage: int, **options: Any) -> dict[str, str]:
         pauses(passage).save(file)
     request = StormRequest(TrialSettings("redlock", "storm", **options), schedule=file)
     result = run_storm(plan_storm(request))
-    assert result.storm["faults"][0]["proved"] >= 15, result.storm["faults"]
+    assert result.of_storm.faults[0].proved >= 15, result.of_storm.faults
     return {name: found.status for name, found in result.properties.items()}
 
 

@@ -109,7 +109,7 @@ def _play_storms(entry: StormEntry, pool: CasePool) -> EntryResult:
     result = summary.as_result()
     history = next((answers[number].history for number in range(len(cases)) if answers[number].history), "")
     files = {"history": unpacked(history)} if history else {}
-    again = result.storm["first_violation"]["replay"] if result.storm["first_violation"] else ""
+    again = result.of_storm.first_violation.replay if result.of_storm.first_violation else ""
     return EntryResult(result.exit, result.sentence, msgspec.to_builtins(result), files, again)
 
 

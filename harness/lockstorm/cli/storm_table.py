@@ -1,7 +1,5 @@
 """Prints the result of storms: the faults, the verdict, and the events around a violation, never the whole story."""
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -9,6 +7,7 @@ from rich.text import Text
 from lockstorm.base.paths import runnable
 from lockstorm.report.story import EVIDENCE_SHOWN, excerpt_table, verdict_table
 from lockstorm.results.event import Event
+from lockstorm.results.storm_result import FaultCount, StormCourse
 from lockstorm.results.verdict import Evidence, TrialResult, played_again_words
 
 FAULTS_SHOWN = 24
@@ -17,12 +16,12 @@ STATE_STYLE = {"proved": "green", "not proved": "yellow", "skipped": "dim"}
 
 def show_storm(console: Console, result: TrialResult, events: list[Event] | None) -> None:
     """Prints one storm. `events`: its history, for the events around a violation; None: print the verdict only."""
-    storm = result.storm
+    storm = result.of_storm
     if events is not None:
         console.print(_headline(result))
-        console.print(faults_table(storm["faults"]))
+        console.print(faults_table(storm.faults))
         console.print()
-        console.print(course_table(storm["course"]))
+        console.print(course_table(storm.course))
         console.print()
         records = [record for piece in _evidence(result)[:EVIDENCE_SHOWN] for record in piece.records]
         if events and records:
@@ -34,16 +33,16 @@ def show_storm(console: Console, result: TrialResult, events: list[Event] | None
 
 def show_storms(console: Console, result: TrialResult) -> None:
     """Prints the summary of several storms."""
-    storm = result.storm
-    console.print(faults_table(storm["faults"]))
+    storm = result.of_storm
+    console.print(faults_table(storm.faults))
     console.print()
-    console.print(properties_table(storm["properties"]))
+    console.print(properties_table(storm.properties))
     console.print()
-    first = storm["first_violation"]
+    first = storm.first_violation
     if first:
-        console.print(Text(f"seed {first['seed']}: {first['sentence']}"))
+        console.print(Text(f"seed {first.seed}: {first.sentence}"))
     elif result.exit:
-        console.print(Text(f"seed {storm['shown_seed']}:"))
+        console.print(Text(f"seed {storm.shown_seed}:"))
     if result.exit:
         console.print(verdict_table(result.properties, result.required))
         console.print()
@@ -52,14 +51,14 @@ def show_storms(console: Console, result: TrialResult) -> None:
         console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
 
-def faults_table(faults: list[dict[str, Any]]) -> Table:
+def faults_table(faults: list[FaultCount]) -> Table:
     """For each fault: how often the schedule has it, and how often it was injected, proved and skipped."""
     table = Table(box=None, padding=(0, 1), header_style="dim")
     keys = ("meant", "injected", "proved", "skipped")
     for title in ("fault", *keys):
         table.add_column(title, justify="left" if title == "fault" else "right")
     for fault in faults:
-        table.add_row(fault["name"], *(str(fault[key]) for key in keys))
+        table.add_row(fault.name, *(str(getattr(fault, key)) for key in keys))
     return table
 
 
@@ -73,29 +72,25 @@ def properties_table(properties: dict[str, dict[str, int]]) -> Table:
     return table
 
 
-def course_table(course: list[dict[str, Any]]) -> Table:
+def course_table(course: list[StormCourse]) -> Table:
     """The faults that struck, in order of time; only the longest FAULTS_SHOWN if there are more."""
-    struck = sorted((each for each in course if "injected_ms" in each), key=lambda each: each["injected_ms"])
-    longest = sorted(struck, key=_length_ms, reverse=True)[:FAULTS_SHOWN]
+    struck = sorted((each for each in course if each.injected_ms is not None), key=lambda each: each.injected_ms or 0)
+    longest = sorted(struck, key=lambda each: each.length_ms, reverse=True)[:FAULTS_SHOWN]
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for title, justify in (("time", "right"), ("fault", "left"), ("on", "left"), ("for", "right"), ("", "left")):
         table.add_column(title, justify=justify)  # type: ignore[arg-type]
     for each in (each for each in struck if each in longest):
-        state = Text(each["state"], STATE_STYLE.get(each["state"], ""))
-        at, length = f"{each['injected_ms'] / 1000:.3f} s", f"{_length_ms(each) / 1000:.3f} s"
-        table.add_row(at, each["fault"], each["target"], length, state)
+        state = Text(each.state, STATE_STYLE.get(each.state, ""))
+        at, length = f"{(each.injected_ms or 0) / 1000:.3f} s", f"{each.length_ms / 1000:.3f} s"
+        table.add_row(at, each.fault, each.target, length, state)
     if len(struck) > len(longest):
         table.add_row("", "", "", "", Text(f"... and {len(struck) - len(longest)} shorter ones", "dim"))
     return table
 
 
-def _length_ms(each: dict[str, Any]) -> float:
-    return float(each.get("healed_ms", each["injected_ms"]) - each["injected_ms"])
-
-
 def _headline(result: TrialResult) -> Text:
-    storm = result.storm
-    settings = f"{storm['clients']} clients, {storm['duration_ms'] / 1000:g} s of {result.time} time, "
+    storm = result.of_storm
+    settings = f"{storm.clients} clients, {storm.duration_ms / 1000:g} s of {result.time} time, "
     return Text(f"{result.lock}: {settings}a lease of {(result.lease_ms or 0) / 1000:g} s, seed {result.seed}", "bold")
 
 

@@ -199,7 +199,7 @@ class AdapterProgram:
         """Asks for a version of the protocol, and goes on in the version that the answer has."""
         self.send("hello", protocol=protocol)
         with self._named():
-            answer = parse_hello(self._answer_line(HELLO_LIMIT_S, "hello"), protocol)
+            answer = parse_hello(self._answer_line(HELLO_LIMIT_S, "hello"), self.number, protocol)
         self.protocol = answer.protocol
         return answer
 

@@ -306,9 +306,10 @@ def facts_from(hello: Mapping[str, object]) -> AdapterFacts:
     return msgspec.convert(hello, AdapterFacts)
 
 
-def parse_hello(line: bytes, asked: int = 1) -> AdapterHello:
-    """The answer to a hello that asked for this version: AdapterFacts, if it is of version 2."""
+def parse_hello(line: bytes, number: int, asked: int = 1) -> AdapterHello:
+    """The answer to request `number`, a hello that asked for this version: AdapterFacts, if it is of version 2."""
     hello = _parse_object(line)
+    _check_id(hello["id"], number)
     check_hello(hello, asked)
     return facts_from(hello) if hello["protocol"] == 2 else msgspec.convert(hello, AdapterHello)
 
@@ -316,9 +317,13 @@ def parse_hello(line: bytes, asked: int = 1) -> AdapterHello:
 def check_answer(line: bytes, number: int, protocol: int = 1) -> AdapterAnswer:
     """The answer to request `number`. Raises ProtocolError with a message for the author of the adapter."""
     answer = parse_answer(line, protocol)
-    if answer.id != number:
-        raise ProtocolError(f'it answered request {number} with "id": {answer.id!r}: repeat the id of the request')
+    _check_id(answer.id, number)
     return answer
+
+
+def _check_id(found: int, number: int) -> None:
+    if found != number:
+        raise ProtocolError(f'it answered request {number} with "id": {found!r}: repeat the id of the request')
 
 
 def parse_answer(line: bytes, protocol: int) -> AdapterAnswer:

@@ -7,6 +7,7 @@ import msgspec
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.paths import runnable
+from lockstorm.results.storm_result import StormResult
 
 Status = Literal["holds", "violated", "inconclusive"]
 
@@ -265,8 +266,14 @@ class TrialResult(
     exit: int
     played_again: int = 0  # times that the trial was played again in real time, because the machine stood still
     deployment: DeploymentResult | None = None  # of --config
-    storm: dict[str, Any] = {}  # the schedule and the course of a storm; empty for a scenario
+    storm: StormResult | None = None  # None: a scenario
     took_s: float | None = None  # real time, in a kept run of the gate
+
+    @property
+    def of_storm(self) -> StormResult:
+        """Of a storm only."""
+        assert self.storm
+        return self.storm
 
 
 def played_again_words(count: int) -> str:

@@ -27,6 +27,7 @@ from lockstorm.base.paths import runnable
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.process.process import PREFIX, lasting_processes
+from lockstorm.results.storm_result import FaultCount
 from lockstorm.results.verdict import TrialResult
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_faults import BY_NAME
@@ -73,14 +74,6 @@ class Watch:
         return round(statistics.median(late) - statistics.median(early))
 
 
-class SoakedFault(msgspec.Struct):
-    name: str
-    meant: int = 0
-    injected: int = 0
-    proved: int = 0
-    skipped: int = 0
-
-
 class SoakFailure(msgspec.Struct, frozen=True):
     what: str
     again: str  # the command that repeats the storm
@@ -91,7 +84,7 @@ class SoakResult(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     storms: int
     outcomes: dict[str, int]
-    faults: list[SoakedFault]
+    faults: list[FaultCount]
     descriptors: int
     proxy_kb: int  # largest size of a proxy
     proxy_growth_kb: int
@@ -108,7 +101,7 @@ class Soak:
     report: Callable[[str], object]
     storms: int = 0
     outcomes: dict[str, int] = field(default_factory=lambda: {"holds": 0, "violated": 0, "inconclusive": 0})
-    faults: dict[str, SoakedFault] = field(default_factory=dict)
+    faults: dict[str, FaultCount] = field(default_factory=dict)
     failures: list[SoakFailure] = field(default_factory=list)
     descriptors: int = 0
     proxy_kb: int = 0  # largest size of a proxy
@@ -197,10 +190,8 @@ class Soak:
         result = run_storm(planned, watch=watch.sample)
         self.storms += 1
         self.outcomes[{0: "holds", 1: "violated"}.get(result.exit, "inconclusive")] += 1
-        for fault in result.storm["faults"]:
-            sums = self.faults.setdefault(fault["name"], SoakedFault(fault["name"]))
-            for key in ("meant", "injected", "proved", "skipped"):
-                setattr(sums, key, getattr(sums, key) + fault[key])
+        for fault in result.of_storm.faults:
+            self.faults.setdefault(fault.name, FaultCount(fault.name)).add(fault)
         self.proxy_kb = max(self.proxy_kb, *watch.proxy_kb, 0)
         self.growth_kb = max(self.growth_kb, watch.growth_kb)
         problems = [unexplained(result), grown(watch), *left_behind(directory, watch.pids, shm), self._descriptors()]

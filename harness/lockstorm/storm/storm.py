@@ -9,13 +9,13 @@ This module runs one storm, or several with rising seeds, and sums up the result
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.results.event import Event
 from lockstorm.results.statistics import Rate
+from lockstorm.results.storm_result import FaultCount, FirstViolation, StormResult, ViolationRate
 from lockstorm.results.verdict import TrialResult, Verdict
 from lockstorm.scenario.play import inconclusive, trial_result
 from lockstorm.storm.storm_plan import StormPlan, StormRequest, plan_storm
@@ -64,14 +64,14 @@ def run_storm(
         verdict, played_again = inconclusive(str(reason)), reason.played_again
     result = trial_result(settings, verdict, versions, elapsed, plan.replay)
     course = storm_run.course if storm_run else [Course(event) for event in plan.schedule.events]
-    storm = {
-        "duration_ms": plan.schedule.duration_ms,
-        "trials": 1,
-        "clients": plan.schedule.clients,
-        "faults": count_faults(course),
-        "schedule": plan.schedule.as_json(),
-        "course": [each.as_json() for each in course],
-    }
+    storm = StormResult(
+        duration_ms=plan.schedule.duration_ms,
+        trials=1,
+        clients=plan.schedule.clients,
+        faults=count_faults(course),
+        schedule=plan.schedule.as_json(),
+        course=[each.result() for each in course],
+    )
     return structs.replace(result, storm=storm, played_again=played_again)
 
 
@@ -110,7 +110,7 @@ class StormSummary:
         self.played_again = 0
         self.counts = {"holds": 0, "violated": 0, "inconclusive": 0}
         self.properties: dict[str, dict[str, int]] = {}
-        self.faults: dict[str, dict[str, Any]] = {}
+        self.faults: dict[str, FaultCount] = {}
 
     def add(self, result: TrialResult) -> None:
         outcome = {0: "holds", 1: "violated"}.get(result.exit, "inconclusive")
@@ -124,11 +124,8 @@ class StormSummary:
         for name in result.required:
             count = self.properties.setdefault(name, {"holds": 0, "violated": 0, "inconclusive": 0})
             count[result.properties[name].status] += 1
-        for fault in result.storm["faults"]:
-            sums = self.faults.setdefault(fault["name"], {"name": fault["name"]})
-            for key, value in fault.items():
-                if key != "name":
-                    sums[key] = sums.get(key, 0) + value
+        for fault in result.of_storm.faults:
+            self.faults.setdefault(fault.name, FaultCount(fault.name)).add(fault)
 
     @property
     def rate(self) -> Rate:
@@ -149,19 +146,19 @@ class StormSummary:
         """The result that `storm --trials N --json` prints."""
         shown = self.first or self.unclear or self.last
         assert shown  # there is at least one storm
-        storm = {
-            "duration_ms": shown.storm["duration_ms"],
-            "trials": self.storm.trials,
-            "clients": shown.storm["clients"],
-            "shown_seed": shown.seed,  # whose verdict and schedule these are
-            "verdicts": self.counts,
-            "rate": {"low": self.rate.low, "high": self.rate.high},  # of violations, at 95 %
-            "properties": self.properties,
-            "first_violation": self.first
-            and {"seed": self.first.seed, "sentence": self.first.sentence, "replay": self.first.replay},
-            "faults": [self.faults[name] for name in sorted(self.faults)],
-            "schedule": shown.storm["schedule"],
-        }
+        first = self.first
+        storm = StormResult(
+            duration_ms=shown.of_storm.duration_ms,
+            trials=self.storm.trials,
+            clients=shown.of_storm.clients,
+            shown_seed=shown.seed,
+            verdicts=self.counts,
+            rate=ViolationRate(self.rate.low, self.rate.high),
+            properties=self.properties,
+            first_violation=FirstViolation(first.seed, first.sentence, first.replay) if first else None,
+            faults=[self.faults[name] for name in sorted(self.faults)],
+            schedule=shown.of_storm.schedule,
+        )
         exit_status = 1 if self.first else 3 if self.unclear else 0
         return structs.replace(
             shown,

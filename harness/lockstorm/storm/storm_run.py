@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from lockstorm.native.library import Kind, TaskState
+from lockstorm.results.storm_result import FaultCount, StormCourse
 from lockstorm.storm.storm_faults import ALL_CLIENTS, BY_NAME, delays, forbids
 from lockstorm.storm.storm_plan import StormPlan
 from lockstorm.storm.storm_schedule import StormEvent
@@ -32,11 +33,10 @@ class Course:
     healed_ms: float | None = None
     fault: Fault | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"at_ms": self.event.at_ms, "fault": self.event.fault, "target": self.event.target}
-        fields |= {"state": self.state, "reason": self.reason}
-        fields |= {"injected_ms": self.injected_ms, "healed_ms": self.healed_ms}
-        return {key: value for key, value in fields.items() if value not in (None, "")}
+    def result(self) -> StormCourse:
+        event = self.event
+        times = self.injected_ms, self.healed_ms
+        return StormCourse(event.at_ms, event.fault, event.target, self.state, self.reason, *times)
 
 
 @dataclass(order=True)
@@ -306,14 +306,12 @@ class StormRun:
         heappush(self._timers, _Timer(self._began_ns + int(at_ms * NS_PER_MS), self._timer_count, act))
 
 
-def count_faults(course: Iterable[Course]) -> list[dict[str, Any]]:
-    """Per fault: how often it was meant, injected, proved and skipped."""
-    counts: dict[str, dict[str, Any]] = {}
+def count_faults(course: Iterable[Course]) -> list[FaultCount]:
+    counts: dict[str, FaultCount] = {}
     for each in course:
-        empty = {"name": each.event.fault, "meant": 0, "injected": 0, "proved": 0, "skipped": 0}
-        count = counts.setdefault(each.event.fault, empty)
-        count["meant"] += 1
-        count["injected"] += each.injected_ms is not None
-        count["proved"] += each.state == "proved"
-        count["skipped"] += each.state == "skipped"
+        count = counts.setdefault(each.event.fault, FaultCount(each.event.fault))
+        count.meant += 1
+        count.injected += each.injected_ms is not None
+        count.proved += each.state == "proved"
+        count.skipped += each.state == "skipped"
     return [counts[name] for name in sorted(counts)]
