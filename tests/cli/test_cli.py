@@ -462,3 +462,12 @@ def test_an_interrupt_while_a_dataclass_is_made_has_the_exit_status_of_any_other
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((paths.python_path(), str(tmp_path)))}
     done = subprocess.run([sys.executable, "-m", "interrupted"], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stderr) == (130, "lockstorm: interrupted\n")
+
+
+def test_the_readme_shows_what_the_command_prints() -> None:
+    """Some of its lines, as they are."""
+    readme = (paths.ROOT / "README.md").read_text()
+    command, *lines = readme.partition("```\n$ ./lockstorm ")[2].partition("\n```")[0].splitlines()
+    shown = [line.rstrip() for line in lockstorm(*command.split()).stdout.splitlines()]
+    assert [line for line in lines if line] == [line for line in shown if line and line in lines]
+    assert len(readme.splitlines()) <= 110

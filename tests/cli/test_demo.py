@@ -27,13 +27,13 @@ def test_what_is_announced_is_what_the_table_expects(act: demo.Act, scene: demo.
     assert cell_result(statuses) == scene.result
 
 
-def test_the_readme_promises_the_acts_that_a_first_installation_can_play() -> None:
+def test_the_tour_promises_the_acts_that_a_first_installation_can_play() -> None:
     """`./lockstorm demo` installs redis-server and no other server (ci/packages)."""
     on_redis = [act for act in demo.ACTS if lock_named(act.broken.request.lock).service == "redis"]
-    readme = (paths.ROOT / "README.md").read_text()
+    tour = (paths.ROOT / "docs" / "tour.md").read_text()
     (number, *_), (listed, _, elsewhere) = (
-        re.findall(r"(\w+) more acts follow:", readme),
-        readme.partition("more acts follow:")[2].partition("\n\n")[0].partition("A sixth"),
+        re.findall(r"(\w+) more acts follow:", tour),
+        tour.partition("more acts follow:")[2].partition("\n\n")[0].partition("A sixth"),
     )
     assert WORDS[number] == len(on_redis) - 1 == len(re.split(r",(?: and)?\s+a ", listed.replace("\n", " ")))
     assert len(demo.ACTS) == len(on_redis) + 1 and "make deps-all" in elsewhere

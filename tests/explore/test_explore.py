@@ -477,8 +477,12 @@ def test_all_schedules_within_a_bound() -> None:
     assert search("set-nx-px", "none", **requests)["exit"] == 0
 
 
-def test_the_example_of_the_readme() -> None:
-    told = (paths.ROOT / "README.md").read_text().partition("explore --lock redlock --faults clock-jump --seed 6\n")[2]
+def test_the_example_of_the_page() -> None:
+    told = (
+        (paths.ROOT / "docs" / "explore.md")
+        .read_text()
+        .partition("explore --lock redlock --faults clock-jump --seed 6\n")[2]
+    )
     result = search("redlock", "clock-jump", seed=6, schedules=2000)
     found = found_in(result)
     assert "\n".join(found.lines) in told

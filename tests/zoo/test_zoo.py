@@ -25,7 +25,7 @@ from lockstorm.zoo.zoo import (
     zoo_numbers,
 )
 from lockstorm.zoo.zoo_entries import Bug, bugs, read_zoo
-from lockstorm.zoo.zoo_pages import FAMOUS, read_record, record_key, recorded_zoo, updated_record
+from lockstorm.zoo.zoo_pages import read_record, record_key, recorded_zoo, updated_record
 from lockstorm.zoo.zoo_table import show_zoo
 from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, lockstorm
@@ -375,10 +375,6 @@ def test_every_entry_is_recorded_as_it_is_now() -> None:
             f"{name} is not what was recorded: lockstorm zoo --record --bug {name}"
         )
     assert {entry["result"] for entry in recorded_zoo()["entries"]} == {"caught"}
-
-
-def test_the_famous_ones_exist() -> None:
-    assert set(FAMOUS) <= set(bugs())
 
 
 def test_only_what_was_caught_is_recorded(tmp_path: Path) -> None:

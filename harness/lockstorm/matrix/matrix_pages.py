@@ -1,6 +1,6 @@
 """The matrix as GitHub tables, and the pages of the project that show the table of expected verdicts.
 
-`python -m lockstorm.matrix.matrix_pages` (make matrix) writes them to README.md and docs/matrix.md, between two marks.
+`python -m lockstorm.matrix.matrix_pages` (make matrix) writes them to docs/matrix.md, between two marks.
 A test fails if a page is out of date.
 """
 
@@ -140,8 +140,7 @@ def matrix_documents() -> dict[Path, str]:
     """The up-to-date text of every page that shows the matrix."""
     matrix = expected_matrix()
     shown = {
-        "README.md": famous_table(matrix),
-        "docs/matrix.md": f"{matrix_tables(matrix)}\n## Why\n\n{reasons(matrix)}",
+        "docs/matrix.md": f"{famous_table(matrix)}\n{matrix_tables(matrix)}\n## Why\n\n{reasons(matrix)}",
     }
     return {paths.ROOT / name: page_with(paths.ROOT / name, text, BEGIN, END) for name, text in shown.items()}
 

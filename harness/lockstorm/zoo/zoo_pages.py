@@ -1,5 +1,5 @@
 """The track record: the bug zoo as a GitHub table, from its entries and from the record of the last full run
-(scenarios/zoo/record.json). `make zoo` writes the record and the tables in docs/zoo.md and README.md; a test checks
+(scenarios/zoo/record.json). `make zoo` writes the record and the table in docs/zoo.md; a test checks
 that the pages are up to date.
 """
 
@@ -22,16 +22,6 @@ RECORDED = {  # the part of an entry's result that is the same on every machine
     "scripted": ("bug", "fixed"),
     "explored": ("bug", "schedules", "violates", "faults", "fixed", "fixed_schedules"),
 }
-FAMOUS = (
-    "redis-py-818",
-    "laravel-26213",
-    "python-redis-lock-71",
-    "redisson-5761",
-    "node-redlock-296",
-    "redbeat-163",
-    "etcd-11456",
-    "authentik-23876",
-)
 
 
 def record_key(bug: Bug) -> dict[str, Any]:
@@ -105,22 +95,11 @@ def zoo_section(result: Mapping[str, Any]) -> str:
     return bug_table(result["entries"]) + "\n" + "\n".join(f"- {line}" for line in numbers_text(result)) + "\n"
 
 
-def famous_section(result: Mapping[str, Any]) -> str:
-    """The table of the FAMOUS bugs, and the numbers of all."""
-    by_name = {entry["name"]: entry for entry in result["entries"]}
-    lines = ["| bug | what happened | scenario | the explorer alone |", "|---|---|---|---|"]
-    for name in FAMOUS:
-        entry = by_name[name]
-        cells = (entry["reference"], entry["what"], scripted_text(entry), explored_text(entry))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", "; ".join(numbers_text(result)).capitalize() + ".", ""])
-
-
 def zoo_pages() -> dict[Path, str]:
     """The up-to-date text of every page that shows the zoo."""
     recorded = recorded_zoo()
-    sections = {"README.md": famous_section(recorded), "docs/zoo.md": zoo_section(recorded)}
-    return {paths.ROOT / name: page_with(paths.ROOT / name, text, BEGIN, END) for name, text in sections.items()}
+    page = paths.ROOT / "docs" / "zoo.md"
+    return {page: page_with(page, zoo_section(recorded), BEGIN, END)}
 
 
 if __name__ == "__main__":
