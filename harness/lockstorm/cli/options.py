@@ -74,7 +74,7 @@ def option_from(name: str, each: Option, **changed: Any) -> Callable[[Decorated]
     help_ = changed.pop("help", each.help)
     if each.kind == "names":
         return names_option(each.flag, each.metavar or "NAME", help_, name)
-    kinds: dict[Kind, dict[str, Any]] = {
+    kinds: dict[Kind, dict[str, Any]] = {  # arguments of click.option
         "number": {"type": int},
         "duration": {"type": Duration()},
         "path": {"type": click.Path(path_type=Path)},
@@ -103,7 +103,7 @@ def trial_options(*names: str, **helps: str) -> Callable[[Decorated], Decorated]
     return field_options(TrialSettings, *names, **helps)
 
 
-def given_options(owner: type, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def given_options(owner: type, chosen: Mapping[str, Any]) -> dict[str, Any]:  # fields of `owner`
     """The options of a dataclass that were given; the others keep the default of their field."""
     known = options_of(owner)
     return {name: value for name, value in chosen.items() if name in known and value is not None}

@@ -4,7 +4,6 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -14,7 +13,7 @@ from lockstorm.gate.gate_plan import GateJob
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.deployment_effects import play_deployed
 from lockstorm.scenario.play import inconclusive, play, trial_result
-from lockstorm.scenario.worker_pool import WorkerPool, serve
+from lockstorm.scenario.worker_pool import PlainAnswer, WorkerPool, serve
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_plan import plan_storm
 
@@ -33,7 +32,7 @@ class GateWorkerPool(WorkerPool):
     module = "lockstorm.gate.worker"
     in_memory = False  # a policy may ask for an hour of storm
 
-    def read(self, answer: dict[str, Any]) -> TrialResult:
+    def read(self, answer: PlainAnswer) -> TrialResult:
         return msgspec.convert(answer, TrialResult)
 
     def lost(self, request: KeptJob, reason: str) -> TrialResult:

@@ -47,7 +47,7 @@ def needs_model(path: str) -> bool:
     return Path(path).suffix in OUTSIDE
 
 
-def linearize(path: str, settings: LinearizeSettings) -> dict[str, Any]:
+def linearize(path: str, settings: LinearizeSettings) -> dict[str, Any]:  # printed as the program writes it
     """The verdict of `linearize` on a file. Raises UsageError if the file cannot be read."""
     command = [paths.program("linearize"), *settings.words(), "--", path]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -198,7 +198,9 @@ class StormRun:
         if course.reason:
             course.state = "skipped"
             return
-        options: dict[str, Any] = {name.replace("-", "_"): value for name, value in event.options.items()}
+        options: dict[str, Any] = {  # keyword arguments of the trial's fault
+            name.replace("-", "_"): value for name, value in event.options.items()
+        }
         fault = course.fault = Fault(self.trial.faults.means, event.fault, self._target(event.target), **options)
         if not fault.prepares:
             self._inject(course)

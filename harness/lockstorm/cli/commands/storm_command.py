@@ -84,7 +84,7 @@ def storm_command(
     return play_one(storm, output, save_schedule, quiet, as_json)
 
 
-def check_drawn(chosen: dict[str, Any]) -> None:
+def check_drawn(chosen: dict[str, Any]) -> None:  # by click, of any type
     """Raises UsageError for an option that the file of --schedule already sets."""
     known = options_of(TrialSettings) | options_of(StormRequest)
     for name in OF_THE_SCHEDULE:
