@@ -41,7 +41,6 @@ def key_prefixes(run: str) -> tuple[str, str]:
 
 
 def describe_traces(address: ServerAddress, run: str) -> str:
-    """What may be left of a run, for a message."""
     if address.service == "postgres":
         return f"the schema {schema_of(run)}"
     if address.service == "etcd":

@@ -57,7 +57,6 @@ class Transport:
         return plain
 
     def explain_end(self, seed: Seed, error: OSError) -> str:
-        """Why a connection may have been closed, as a sentence."""
         text, scheme = f"{place(*seed)} closes the connection ({reason_of(error)})", self._address.with_tls
         if not self._tls:
             return f"{text}: use {scheme} if it expects TLS"

@@ -23,7 +23,6 @@ def describe_place(run: AttachedRun) -> str:
 
 
 def plan_text(run: AttachedRun) -> str:
-    """What would be touched."""
     lines = [
         f"server     {describe_place(run)}",
         *(f"{kind:<10} {text}" for kind, text in planned_traces(run.servers.gateway.address, run.lock.name)),

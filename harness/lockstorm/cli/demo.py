@@ -257,7 +257,6 @@ def show_scene(
 
 
 def is_shown(event: Event) -> bool:
-    """Whether the rendering of a trial shows a record."""
     name, kind = str(event.name), event.kind
     if kind in ("fault-prove", "fault-heal"):
         return name in STANDING_STILL

@@ -264,7 +264,6 @@ class AdapterProgram:
             return self._early.pop(number)
 
     def is_silent(self, for_s: float) -> bool:
-        """Whether it writes no line for this time."""
         with self._named():
             return self._line(for_s) is None
 

@@ -40,7 +40,6 @@ def library_pairs(locks: set[str] | None) -> list[CellKey]:
 
 
 def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:
-    """Why no cell matches."""
     if scenarios and locks:
         reasons = [pair.reason for pair in inapplicable_pairs(scenarios, locks)]
         if len(reasons) == len(scenarios) * len(locks):

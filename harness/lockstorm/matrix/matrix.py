@@ -227,7 +227,6 @@ def as_expected(cell: ExpectedCell | None, fault: CellTrials, control: CellTrial
 
 
 def difference(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> str:
-    """How the cell differs from the expected one, in words; empty if it does not."""
     if cell is None:
         return "scenarios/expected.toml, or adapters.toml, says nothing about it yet"
     found = [

@@ -113,7 +113,6 @@ class Deployment:
         return bool(given.get(POSTGRES_SETTINGS[1])) and given.get(POSTGRES_SETTINGS[0]) not in ("off", "local")
 
     def in_time(self, time: str) -> "Deployment":
-        """What a trial in this kind of time makes of it."""
         if time != "virtual":
             return self
         zookeeper, chosen = ensemble_in_virtual_time(self.zookeeper)

@@ -36,7 +36,6 @@ def lease_late_ms(lock: LockEntry) -> int:
 
 
 def real_time_reason(lock: LockEntry) -> str:
-    """Why this lock can only be tried in real time."""
     if lock.adapter:
         return "a library reads the machine's clock"
     if lock.plugin and lock.plugin.elsewhere:
