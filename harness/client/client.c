@@ -6,6 +6,14 @@
 #include "harness/client/drawn_work.h"
 #include "harness/client/validity.h"
 
+/* Appends a record of an operation on the resource: `record` without what is the same in all of them. */
+static void client_record_access(const struct client *client, struct history_record record) {
+    record.op = client->op;
+    record.grant = client->grant;
+    record.token = client->token;
+    actor_append(&client->actor, record);
+}
+
 /* --- lock --- */
 
 static void client_forget_reads(struct client *client) {
@@ -142,23 +150,16 @@ static void client_take_answer(const struct env_reply *reply, struct step_result
 
 static void client_read(struct client *client, unsigned object, struct step_result *result) {
     uint32_t op = ++client->op;
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_INVOKE,
-                                                         .object = (uint8_t)object,
-                                                         .op = op,
-                                                         .grant = client->grant,
-                                                         .token = client->token});
+    client_record_access(client, (struct history_record){.kind = HISTORY_READ_INVOKE, .object = (uint8_t)object});
     env_checkpoint(client->env, "before-read");
     client_take_answer(resource_exchange(&client->resource, "GET %s TOKEN %lld ACTOR %u OP %u GRANT %u",
                                          history_object_name(object), (long long)client->token, client->actor.id, op,
                                          client->grant),
                        result);
     client->version[object] = result->outcome == OUTCOME_OK ? result->version : -1;
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_READ_RETURN,
+    client_record_access(client, (struct history_record){.kind = HISTORY_READ_RETURN,
                                                          .outcome = (uint8_t)result->outcome,
                                                          .object = (uint8_t)object,
-                                                         .op = op,
-                                                         .grant = client->grant,
-                                                         .token = client->token,
                                                          .value = result->value,
                                                          .extra = result->version});
 }
@@ -183,13 +184,9 @@ static void client_write(struct client *client, const char *verb, unsigned objec
     }
     uint32_t op = ++client->op;
     int64_t based_on = client->version[object];
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_INVOKE,
-                                                         .object = (uint8_t)object,
-                                                         .op = op,
-                                                         .grant = client->grant,
-                                                         .token = client->token,
-                                                         .value = value,
-                                                         .extra = based_on});
+    client_record_access(
+        client, (struct history_record){
+                    .kind = HISTORY_WRITE_INVOKE, .object = (uint8_t)object, .value = value, .extra = based_on});
     env_checkpoint(client->env, "before-write");
     client_take_answer(resource_exchange(&client->resource,
                                          "%s %s %lld TOKEN %lld ACTOR %u OP %u GRANT %u VERSION %lld", verb,
@@ -197,12 +194,9 @@ static void client_write(struct client *client, const char *verb, unsigned objec
                                          client->actor.id, op, client->grant, (long long)based_on),
                        result);
     if (result->outcome == OUTCOME_OK) client->version[object] = result->version;
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_WRITE_RETURN,
+    client_record_access(client, (struct history_record){.kind = HISTORY_WRITE_RETURN,
                                                          .outcome = (uint8_t)result->outcome,
                                                          .object = (uint8_t)object,
-                                                         .op = op,
-                                                         .grant = client->grant,
-                                                         .token = client->token,
                                                          .value = value,
                                                          .extra = result->version});
     env_checkpoint(client->env, "after-write");
