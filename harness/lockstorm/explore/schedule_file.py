@@ -2,7 +2,6 @@
 docs/explore.md describes the file; any line may be edited by hand."""
 
 import contextlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.explore.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
@@ -25,9 +25,8 @@ SAVED_MOST = 100  # schedules with the same name
 LINE_MOST = 160  # SCHEDULE_LINE
 NAME_MOST = LINE_MOST - len("lock ") - 1
 VERSION = 1
-FIRST_LINE = f"lockstorm-schedule {VERSION}"
-FIRST_WORD, LOOK_BYTES = b"lockstorm-schedule ", 4096
-COURSE = "schedule"  # the line before the deviations
+FIRST_WORD = "lockstorm-schedule"
+FIRST_LINE = f"{FIRST_WORD} {VERSION}"
 CLIENTS_MOST = 16  # WORLD_CLIENTS
 REPLICAS_MOST = 2  # WORLD_REPLICAS
 VARIES_WORK, VARIES_TURNS, VARIES_PATIENCE, VARIES_OPERATIONS, VARIED_ALL = 1, 2, 4, 8, 15  # enum world_varied
@@ -119,45 +118,26 @@ def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
 
 def read_schedule_file(path: Path) -> ScheduleFile:
     """Raises UsageError with the line and the reason when the file is not a schedule."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text"
-        raise UsageError(f"{path}: {reason}") from None
-    return parse_schedule_file(text, str(path))
+    return parse_schedule_file(text_of(path), str(path))
 
 
 def is_schedule(path: Path) -> bool:
-    """Whether a file looks like a schedule, of any version; histories are binary or JSON."""
-    try:
-        with path.open("rb") as file:
-            return any(line.startswith(FIRST_WORD) for line in file.read(LOOK_BYTES).splitlines())
-    except OSError:
-        return False
+    return begins_with(path, FIRST_WORD)
 
 
 def parse_schedule_file(text: str, name: str) -> ScheduleFile:
     """Reads a schedule from a text; `name` is for messages."""
-    numbered = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
-    for number, line in numbered:
-        if len(line) >= LINE_MOST or not line.isprintable():
-            raise UsageError(f"{name}: line {number}: it is longer than {LINE_MOST - 1} letters, or no text")
-    filled = [(number, line) for number, line in numbered if line]
-    if not filled or filled[0][1] != FIRST_LINE:
-        found = f"it begins with {filled[0][1][:40]!r}" if filled else "it is empty"
-        place = filled[0][0] if filled else 1
-        raise UsageError(f"{name}: line {place}: a schedule of this version begins with {FIRST_LINE!r}, but {found}")
-    words = [line for _, line in filled]
-    if COURSE not in words:
-        raise UsageError(f"{name}: line {filled[-1][0]}: the line {COURSE!r} is missing before the deviations")
-    start = words.index(COURSE)
-    head = _keys_of(filled[1:start], name)
+    read = schedule_text(text, name, FIRST_LINE, (COURSE,), LINE_MOST)
+    head: dict[str, object] = {**head_values(read.head, name, ("lock", "store", "violates"), NUMBERS)}
+    where = {line.partition(" ")[0]: number for number, line in read.head}
     keys = [each.name for each in fields(ScheduleFile) if each.name not in ("lines", "line_numbers", "struck")]
     missing = [key for key in keys if key not in head and key not in OPTIONAL]
     if missing:
-        raise UsageError(f"{name}: line {filled[start][0]}: {missing[0]} is missing before {COURSE!r}")
-    where = {line.partition(" ")[0]: number for number, line in filled[1:start]}
-    course = filled[start + 1 :]
+        raise UsageError(f"{name}: line {read.starts[COURSE]}: {missing[0]} is missing before {COURSE!r}")
+    head["violates"] = violates = tuple(str(head["violates"]).split())
+    if unknown := set(violates) - set(PROPERTIES):
+        raise UsageError(f"{name}: line {where['violates']}: there is no property called {min(unknown)!r}")
+    course = read.parts[COURSE]
     lines, line_numbers = tuple(line for _, line in course), tuple(number for number, _ in course)
     schedule = ScheduleFile(**head, lines=lines, line_numbers=line_numbers)  # type: ignore[arg-type]
     _check_context(schedule, where, name)
@@ -200,30 +180,3 @@ def save_schedule(result: dict[str, Any], directory: Path = FOUND) -> Path:
         if read_schedule_file(path).text == parse_schedule_file(result["found"]["file"], str(path)).text:
             return path
     raise UsageError(f"--save: there are {SAVED_MOST} schedules called {name} in {directory}")
-
-
-def _keys_of(lines: list[tuple[int, str]], name: str) -> dict[str, object]:
-    head: dict[str, object] = {}
-    for number, line in lines:
-        key, _, value = line.partition(" ")
-        value = value.strip()
-        if key not in ("lock", "store", "violates", *NUMBERS):
-            raise UsageError(f"{name}: line {number}: there is no {key!r} in a schedule")
-        if key in head:
-            raise UsageError(f"{name}: line {number}: {key} occurs twice")
-        head[key] = _whole_number(key, value, f"{name}: line {number}") if key in NUMBERS else value
-        if key == "violates":
-            head[key] = tuple(value.split())
-            if unknown := set(value.split()) - set(PROPERTIES):
-                raise UsageError(f"{name}: line {number}: there is no property called {min(unknown)!r}")
-    return head
-
-
-def _whole_number(key: str, value: str, where: str) -> int:
-    low, high = NUMBERS[key]
-    if not re.fullmatch("-?[0-9]{1,20}", value):
-        raise UsageError(f"{where}: {key} {value!r} is not a whole number")
-    number = int(value)
-    if not low <= number <= high:
-        raise UsageError(f"{where}: {key} {number}: from {low} to {high}")
-    return number

@@ -100,7 +100,6 @@ def search_result(plan: SearchPlan, campaign: Campaign) -> dict[str, Any]:
         "exhausted": campaign.exhausted,
         "cut_short": tally["cut_short"],
         "inapplicable": tally["inapplicable"],
-        "unfit": tally["inapplicable"],  # the old name, until the next version
         "injected": {name: tally["faults"][name] for name in FAULTS},
         "history_sha256": campaign.history_sha256,
         "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": _pct_bound(plan, steps)},
