@@ -82,7 +82,10 @@ static int explore(struct schedule_search *search) {
 static bool lines_read(const char *path, struct schedule *schedule) {
     FILE *file = fopen(path, "re");
     char line[2 * SCHEDULE_LINE];
-    if (!file) return fprintf(stderr, "%s: %s\n", path, strerror(errno)), false;
+    if (!file) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
     for (int count = 1; fgets(line, sizeof line, file); count++) {
         struct deviation deviation;
         const char *reason;
@@ -92,9 +95,11 @@ static bool lines_read(const char *path, struct schedule *schedule) {
             continue;
         }
         print_line(json_pack("{s:i,s:s}", "line", count, "reason", reason));
-        return fclose(file), false;
+        fclose(file);
+        return false;
     }
-    return fclose(file), true;
+    fclose(file);
+    return true;
 }
 
 /* `commands` and `strikes` are arrays that get an object for each command, and for each that a fault strikes. */
@@ -113,15 +118,23 @@ static struct search_outcome replay_watched(struct schedule_search *search, cons
 
 static int replay(struct schedule_search *search, const struct explore_arguments *arguments) {
     struct schedule schedule = {0};
-    if (!lines_read(arguments->replay, &schedule)) return schedule_free(&schedule), STATUS_BAD;
+    if (!lines_read(arguments->replay, &schedule)) {
+        schedule_free(&schedule);
+        return STATUS_BAD;
+    }
     uint64_t found = (uint64_t)arguments->number;
     bool *used = calloc(schedule.count + 1, sizeof *used);
     if (!used) abort();
     json_t *commands = json_array(), *strikes = json_array();
     struct search_outcome outcome = replay_watched(search, &schedule, found, used, commands, strikes);
     int status = outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
-    if (!outcome.opened)
-        return json_decref(commands), json_decref(strikes), free(used), schedule_free(&schedule), unopened(found);
+    if (!outcome.opened) {
+        json_decref(commands);
+        json_decref(strikes);
+        free(used);
+        schedule_free(&schedule);
+        return unopened(found);
+    }
     for (size_t each = 0; each < schedule.count && status != STATUS_BAD; each++) {
         if (used[each]) continue;
         status = STATUS_BAD;
@@ -176,9 +189,15 @@ int main(int argc, char **argv) {
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
     struct schedule_search search = {.world = &world, .settings = &arguments.search};
     if (!files_map(&arguments, &search)) return STATUS_BAD;
-    if (!world_open(&world, &arguments.world, &error)) return fprintf(stderr, "explore: %s\n", error.text), STATUS_BAD;
+    if (!world_open(&world, &arguments.world, &error)) {
+        fprintf(stderr, "explore: %s\n", error.text);
+        return STATUS_BAD;
+    }
     search.reader = history_reader_open(arguments.history, &error);
-    if (!search.reader) return fprintf(stderr, "explore: %s\n", error.text), STATUS_BAD;
+    if (!search.reader) {
+        fprintf(stderr, "explore: %s\n", error.text);
+        return STATUS_BAD;
+    }
     int status = STATUS_INCONCLUSIVE;
     if (!search_begin(&search)) fprintf(stderr, "explore: the lock could not be opened\n");
     else status = arguments.replay ? replay(&search, &arguments) : explore(&search);

@@ -112,14 +112,30 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
     int stream = client < 0 && node < 0 && late < 0 ? numbered(name, "stream-", &rest) : -1;
     bool watchdog = client >= 0 && strcmp(rest, WATCHDOG) == 0, whole = *rest == '\0';
     choice->kind = fault;
-    if (choice_strikes_node(fault)) return choice->who = node, node >= 0 && whole;
+    if (choice_strikes_node(fault)) {
+        choice->who = node;
+        return node >= 0 && whole;
+    }
     if (choice_strikes_replica(fault)) return replica_read(node, rest, &choice->who);
-    if (choice_strikes_client(fault)) return choice->who = client, client >= 0 && whole;
+    if (choice_strikes_client(fault)) {
+        choice->who = client;
+        return client >= 0 && whole;
+    }
     choice->who = client * TASKS_PER_CLIENT + watchdog;
     if (fault) return client >= 0 && (whole || watchdog);
-    if (client >= 0) return choice->kind = CHOICE_TASK, whole || watchdog;
-    if (late >= 0) return choice->kind = CHOICE_LATE, choice->who = late, whole;
-    if (stream >= 0) return choice->kind = CHOICE_STREAM, replica_read(stream, rest, &choice->who);
+    if (client >= 0) {
+        choice->kind = CHOICE_TASK;
+        return whole || watchdog;
+    }
+    if (late >= 0) {
+        choice->kind = CHOICE_LATE;
+        choice->who = late;
+        return whole;
+    }
+    if (stream >= 0) {
+        choice->kind = CHOICE_STREAM;
+        return replica_read(stream, rest, &choice->who);
+    }
     choice->kind = CHOICE_CLOCK;
     choice->who = 0;
     return strcmp(name, "clock") == 0;
@@ -143,7 +159,10 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
     *reason = "only client-N, client-N-watchdog, late-N, stream-N, stream-N-replica-2 and clock take steps";
     if (!name_read(usual, CHOICE_NONE, &deviation->usual)) return false;
     deviation->step = step;
-    if (words == 4 && strcmp(first, QUIET) == 0) return deviation->instead.kind = CHOICE_QUIET, true;
+    if (words == 4 && strcmp(first, QUIET) == 0) {
+        deviation->instead.kind = CHOICE_QUIET;
+        return true;
+    }
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
     enum choice_kind fault = fault_named(first);
     *reason = "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, "

@@ -309,8 +309,10 @@ static bool session_take(struct schedule_search *search) {
  * search ends. */
 static bool number_take(struct schedule_search *search, uint64_t *number) {
     const struct search_settings *settings = search->settings;
-    if (settings->strategy != STRATEGY_NOVELTY)
-        return *number = settings->first + take(search) * settings->stride, true;
+    if (settings->strategy != STRATEGY_NOVELTY) {
+        *number = settings->first + take(search) * settings->stride;
+        return true;
+    }
     bool opened = search->session_next < search->session_end || session_take(search);
     *number = search->session_next++;
     return opened;
@@ -333,11 +335,17 @@ bool search_run(struct schedule_search *search, uint64_t *number, void (*report)
     bool violated = false;
     for (;;) {
         uint64_t each;
-        if (!number_take(search, &each)) return give_up(search, number, each), false;
+        if (!number_take(search, &each)) {
+            give_up(search, number, each);
+            return false;
+        }
         if (each >= settings->most) break;
         if (!settings->keep_going && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
-        if (!outcome.opened) return give_up(search, number, each), false;
+        if (!outcome.opened) {
+            give_up(search, number, each);
+            return false;
+        }
         tally_add(&search->tally, &outcome, each);
         search->tally.commands = commands_of(search->world);
         if (search->digests) search->digests[(each - settings->first) / settings->stride] = outcome.digest;

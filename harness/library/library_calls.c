@@ -64,7 +64,10 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
         state->next++;
         return true;
     }
-    if (makes_object(world, &call)) return state->next++, true;
+    if (makes_object(world, &call)) {
+        state->next++;
+        return true;
+    }
     world->clients[client].acquired[call.lock] = true;
     call.form = planned->form;
     state->question = question_send(&world->clients[client], calls_body(&world->offer, &call));

@@ -52,7 +52,10 @@ int library_choices(struct library_world *world, struct library_choice *choices)
     int64_t until_ns = world->began_ns + LEASES_MOST * world->settings.lease_ms * CLOCK_NS_PER_MS;
     bool late = library_next_ns(world) > until_ns;
     if (is_done(world)) return 0;
-    if (late) return world->stopped = true, 0;
+    if (late) {
+        world->stopped = true;
+        return 0;
+    }
     choices[0] = (struct library_choice){.kind = LIBRARY_CLOCK};
     return 1;
 }
@@ -137,7 +140,9 @@ bool library_apply(struct library_world *world, struct library_choice choice) {
     size_t before = world->event_count;
     bool good = step_take(world, choice);
     for (size_t each = before; good && each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world) && is_at_rest(world))
-            return library_leases_note(world), true;
+        if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world) && is_at_rest(world)) {
+            library_leases_note(world);
+            return true;
+        }
     return good;
 }

@@ -27,7 +27,10 @@ static bool door_failed(struct link_door *door) {
 
 static bool door_open_unix(struct link_door *door, const char *path) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof at.sun_path) return errno = ENAMETOOLONG, false;
+    if (strlen(path) >= sizeof at.sun_path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
     memcpy(at.sun_path, path, strlen(path) + 1);
     snprintf(door->address, sizeof door->address, "%s", path);
     door->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

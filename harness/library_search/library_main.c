@@ -187,9 +187,10 @@ static bool option_take(struct library_arguments *arguments, int option, char *t
 
 static bool options_parse(int argc, char **argv, struct library_arguments *arguments) {
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
-        if (!option_take(arguments, option, optarg))
-            return fprintf(stderr, "explore-library: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]),
-                   false;
+        if (!option_take(arguments, option, optarg)) {
+            fprintf(stderr, "explore-library: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]);
+            return false;
+        }
     const struct library_settings *world = &arguments->world;
     arguments->world.seed = arguments->search.seed;
     bool whole = world->program && world->directory && world->nodes && world->nodes == arguments->starts &&
@@ -257,15 +258,20 @@ static bool line_read(const char *line, struct library_schedule *schedule, const
 static bool lines_read(const char *path, struct library_schedule *schedule) {
     FILE *file = fopen(path, "re");
     char line[2 * WORKLOAD_LINE];
-    if (!file) return fprintf(stderr, "%s: %s\n", path, strerror(errno)), false;
+    if (!file) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
     for (int count = 1; fgets(line, sizeof line, file); count++) {
         const char *reason;
         line[strcspn(line, "\n")] = '\0';
         if (line_read(line, schedule, &reason)) continue;
         print_line(json_pack("{s:i,s:s}", "line", count, "reason", reason));
-        return fclose(file), false;
+        fclose(file);
+        return false;
     }
-    return fclose(file), true;
+    fclose(file);
+    return true;
 }
 
 static int replay(struct library_search *search, const struct library_arguments *arguments) {

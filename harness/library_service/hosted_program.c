@@ -61,8 +61,16 @@ bool hosted_start(struct hosted_program *program, const char *path, const struct
     *program = (struct hosted_program){.to = -1, .from = -1};
     signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
     if (error < 0) return failed(program, log);
-    if (pipe2(input, O_CLOEXEC) != 0) return close(error), failed(program, "pipe");
-    if (pipe2(output, O_CLOEXEC) != 0) return close(error), close(input[0]), close(input[1]), failed(program, "pipe");
+    if (pipe2(input, O_CLOEXEC) != 0) {
+        close(error);
+        return failed(program, "pipe");
+    }
+    if (pipe2(output, O_CLOEXEC) != 0) {
+        close(error);
+        close(input[0]);
+        close(input[1]);
+        return failed(program, "pipe");
+    }
     program->supervisor = calloc(1, sizeof *program->supervisor);
     if (!program->supervisor) abort();
     program->supervisor->ends_with_root = program->supervisor->must_rest = true;

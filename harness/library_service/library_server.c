@@ -110,10 +110,16 @@ void hosted_server_end(struct library_server *server) {
 
 static int connect_unix(const char *path) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof at.sun_path) return errno = ENAMETOOLONG, -1;
+    if (strlen(path) >= sizeof at.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     memcpy(at.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) return close(fd), -1;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+        close(fd);
+        return -1;
+    }
     return fd;
 }
 
@@ -121,7 +127,10 @@ static int connect_port(const char *port) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     at.sin_port = htons((uint16_t)atoi(port));
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) return close(fd), -1;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+        close(fd);
+        return -1;
+    }
     if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     return fd;
 }
