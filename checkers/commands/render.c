@@ -73,15 +73,21 @@ static const char *plural(const char *word) {
     return word[strlen(word) - 1] == 's' ? "es" : "s";
 }
 
+static json_t *sorts_json(const struct checker *checker, const struct verdict *verdict) {
+    json_t *counts = json_object();
+    for (int sort = 0; checker->sorts[sort]; sort++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s", checker->sorts[sort]);
+        for (char *blank; (blank = strpbrk(key, " -"));) *blank = '_';
+        json_object_set_new(counts, key, json_integer((json_int_t)verdict->sorts[sort]));
+    }
+    return counts;
+}
+
 static json_t *property_json(const struct checker *checker, const struct verdict *verdict) {
     json_t *rendered = json_pack("{s:s,s:I,s:o}", "status", verdict_status_name(verdict->status), "count",
                                  (json_int_t)verdict->count, "evidence", evidence_json(verdict));
-    for (int sort = 0; checker->sorts[sort]; sort++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s%s", checker->sorts[sort], plural(checker->sorts[sort]));
-        for (char *blank; (blank = strpbrk(key, " -"));) *blank = '_';
-        json_object_set_new(rendered, key, json_integer((json_int_t)verdict->sorts[sort]));
-    }
+    if (checker->sorts[0]) json_object_set_new(rendered, "sorts", sorts_json(checker, verdict));
     if (verdict->stopped) json_object_set_new(rendered, "fenced", json_integer((json_int_t)verdict->stopped));
     json_t *measures = json_object();
     for (int each = 0; each < VERDICT_MEASURES && verdict->measures[each].name; each++) {

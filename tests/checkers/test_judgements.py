@@ -169,24 +169,26 @@ def test_a_grant_index_that_names_no_grant_is_none(what: str) -> None:
         "torn": records[grants[0]].index,
         "a text": 1,
     }
-    assert judge(Timeline.names, records)["verdict"]["integrity"]["stale_writes"] == 1
-    assert judge(Timeline.names, records)["verdict"]["fencing"]["stale_accesses"] == 1
+    assert judge(Timeline.names, records)["verdict"]["integrity"]["sorts"]["stale_write"] == 1
+    assert judge(Timeline.names, records)["verdict"]["fencing"]["sorts"]["stale_access"] == 1
     changed = list(records)
     changed[place] = replace(records[place], grant=named[what])
     if what == "torn":
         changed[grants[0]] = OracleRecord(records[grants[0]].index, "torn")
     said = judge(Timeline.names, changed)
-    assert said["verdict"]["integrity"]["stale_writes"] == said["verdict"]["fencing"]["stale_accesses"] == 0
+    assert (
+        said["verdict"]["integrity"]["sorts"]["stale_write"] == said["verdict"]["fencing"]["sorts"]["stale_access"] == 0
+    )
     assert list(differences(said, changed)) == []
 
 
 def test_a_late_access_belongs_to_the_lock_of_the_grant_that_it_names() -> None:
     """A was granted another lock since, and B names A's grant: the grant says which lock it is, not who names it."""
     records = Timeline("A+ A.cash+ B+ Bwb Awl").records
-    assert judge(Timeline.names, records)["verdict"]["integrity"]["stale_writes"] == 1
+    assert judge(Timeline.names, records)["verdict"]["integrity"]["sorts"]["stale_write"] == 1
     changed = [*records[:-1], replace(records[-1], name="C")]
     said = judge(Timeline.names, changed)
-    assert said["verdict"]["integrity"]["stale_writes"] == 1
+    assert said["verdict"]["integrity"]["sorts"]["stale_write"] == 1
     assert list(differences(said, changed)) == []
 
 
@@ -299,7 +301,7 @@ def test_a_write_that_comes_after_its_client_has_ended_is_told_to_nobody() -> No
         add("store-write", actor="store", name="B", op=0, object="register", outcome="ok", extra=0)
         add("write-return", actor="A", op=5, object="register", outcome="ok")
         said = judge(Timeline.names, records)
-        assert said["verdict"]["integrity"]["lost_updates"] == lost
+        assert said["verdict"]["integrity"]["sorts"]["lost_update"] == lost
         assert list(differences(said, records)) == []
 
 
@@ -607,7 +609,7 @@ def test_work_that_is_done_again_is_known_for_64_additions(
         )
     ]
     said = judge(NAMES, records)
-    assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
+    assert said["verdict"]["integrity"]["sorts"]["duplicated_operation"] == duplicated
     assert list(differences(said, records)) == []
 
 
@@ -629,7 +631,7 @@ def test_work_that_is_done_again_is_known_for_64_additions(
 def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...], duplicated: int) -> None:
     records = stored(*(("A", op, -1) for op in operations), name="counter", flags=ATOMIC)
     said = judge(NAMES, records)
-    assert said["verdict"]["integrity"]["duplicated_operations"] == duplicated
+    assert said["verdict"]["integrity"]["sorts"]["duplicated_operation"] == duplicated
     assert list(differences(said, records)) == []
 
 
@@ -675,7 +677,7 @@ def test_what_is_no_object_of_the_store_is_not_looked_at(number: int) -> None:
         slots += LAYOUT.pack(0, KINDS[kind], ok, number, 0, store, client, 0, 0, 0, grant, 0, 0, 0)
     slots += LAYOUT.pack(0, KINDS["write-return"], ok, number, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
     verdict = json.loads(judged_text(slots))["verdict"]["integrity"]
-    assert (verdict["stale_writes"], verdict["lost_updates"]) == ((1, 1) if used else (0, 0))
+    assert (verdict["sorts"]["stale_write"], verdict["sorts"]["lost_update"]) == ((1, 1) if used else (0, 0))
     assert verdict.get("reason") == (None if used else "nobody used the store")
     only_read = slots[: 64 * (FIRST + 3)] + LAYOUT.pack(0, KINDS["store-read"], ok, *[0] * 11)
     assert json.loads(judged_text(only_read))["verdict"]["integrity"]["status"] == ("holds" if used else "inconclusive")
@@ -720,7 +722,7 @@ def test_who_is_told_of_an_update(order: str, lost: int) -> None:
     }
     records = [replace(steps[each], index=FIRST + place) for place, each in enumerate(order)]
     said = judge(NAMES, records)
-    assert said["verdict"]["integrity"]["lost_updates"] == lost
+    assert said["verdict"]["integrity"]["sorts"]["lost_update"] == lost
     assert list(differences(said, records)) == []
 
 
@@ -732,7 +734,7 @@ def lost_updates(writes: list[tuple[str, int, int]]) -> int:
         LAYOUT.pack(0, kind, ok, register, 0, number["store"], number[client], 0, 0, op, 0, 0, 0, base)
         for client, op, base in writes
     )
-    lost: int = json.loads(judged_text(image(NAMES, []) + slots))["verdict"]["integrity"]["lost_updates"]
+    lost: int = json.loads(judged_text(image(NAMES, []) + slots))["verdict"]["integrity"]["sorts"]["lost_update"]
     return lost
 
 
@@ -855,7 +857,7 @@ def test_a_renewal_lengthens_a_key_of_a_client_that_has_a_name(another: int, vio
     records = Timeline("A+ Ah").records
     changed = [replace(each, extra=another) if each.kind == "server-renewal" else each for each in records]
     said = judge(Timeline.names, changed)
-    assert said["verdict"]["ownership"]["foreign_extensions"] == violated
+    assert said["verdict"]["ownership"]["sorts"]["foreign_extension"] == violated
     assert list(differences(said, changed)) == []
 
 
@@ -878,7 +880,7 @@ def test_a_token_below_zero_is_one(timeline: str, counts: tuple[int, int, int]) 
         ]
         said = judge(Timeline.names, records)
         fencing = said["verdict"]["fencing"]
-        found = fencing["falling_tokens"], fencing["repeated_tokens"], fencing["stale_accesses"]
+        found = fencing["sorts"]["falling_token"], fencing["sorts"]["repeated_token"], fencing["sorts"]["stale_access"]
         assert (found, list(differences(said, records))) == (counts, [])
 
 

@@ -43,7 +43,7 @@ def said_of(seed: int) -> Json:
 
 def counts(verdict: Json) -> dict[str, int]:
     """All violations, and those of each sort; what the store refused."""
-    return {key: value for key, value in verdict.items() if isinstance(value, int)}
+    return {key: value for key, value in (verdict | verdict.get("sorts", {})).items() if isinstance(value, int)}
 
 
 def shown(verdict: Json) -> list[tuple[int, list[int]]]:

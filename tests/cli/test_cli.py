@@ -73,7 +73,10 @@ def test_run_reports_what_the_pause_broke() -> None:
     assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
     assert result["verdict"]["mutual_exclusion"]["count"] == 1
     assert result["verdict"]["integrity"]["status"] == "violated"
-    assert (result["verdict"]["integrity"]["stale_writes"], result["verdict"]["integrity"]["lost_updates"]) == (1, 1)
+    assert (
+        result["verdict"]["integrity"]["sorts"]["stale_write"],
+        result["verdict"]["integrity"]["sorts"]["lost_update"],
+    ) == (1, 1)
     assert result["verdict"]["fencing"]["status"] == "inconclusive"
     assert "fencing" not in result["required"]
     assert result["faults"] == [{"name": "pause-client", "target": "client-1", "proved": True}]

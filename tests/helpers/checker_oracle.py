@@ -313,14 +313,14 @@ def integrity(history: History, reading: Reading) -> Iterator[Violation]:
     for write, lock in exclusive:
         same = [each for each, other in exclusive if other == lock and each.index < write.index]
         if any(older(write, each) for each in same):
-            yield "stale_writes", write.index
+            yield "stale_write", write.index
     for write in writes:
         if is_lost(history, write):
-            yield "lost_updates", write.index
+            yield "lost_update", write.index
         if write.flags & ATOMIC and write.object == "counter" and delivered_before(history, write):
-            yield "duplicated_operations", write.index
+            yield "duplicated_operation", write.index
         if write.flags & ATOMIC and write.object == "set" and is_done_again(history, write):
-            yield "duplicated_operations", write.index
+            yield "duplicated_operation", write.index
 
 
 def is_done_again(history: History, write: OracleRecord) -> bool:
@@ -368,19 +368,19 @@ def fencing(history: History, reading: Reading) -> Iterator[Violation]:
         ]
         same = mine and grant.token and mine[-1].token == grant.token
         if grant.token == 0:
-            yield "missing_tokens", grant.index
+            yield "missing_token", grant.index
         elif any(token > grant.token for token in known):
-            yield "falling_tokens", grant.index
+            yield "falling_token", grant.index
         elif not same and any(each.token == grant.token for each in earlier):
-            yield "repeated_tokens", grant.index
+            yield "repeated_token", grant.index
     accesses = [each for each in history if is_access(each) and each.ok and each.token]
     compared = [(each, group) for each in accesses if (group := comparable(history, each)) is not None]
     for late, group in compared:
         same = [each for each, other in compared if other == group and each.index < late.index]
         if any(each.token > late.token for each in same):
-            yield "stale_accesses", late.index
+            yield "stale_access", late.index
     for access in wrongful_refusals(history, reading):
-        yield "wrongful_refusals", access.index
+        yield "wrongful_refusal", access.index
 
 
 def wrongful_refusals(history: History, reading: Reading) -> History:
@@ -478,7 +478,7 @@ def ownership(history: History, reading: Reading) -> Iterator[Violation]:
             mine = latest_grant(history, reading, actor, lock, answer.index)
             loss = superseding(history, actor, lock, mine, answer.index)
             if loss and loss.index < at and not stands(history, reading, loss, answer.index):
-                yield "broken_holds", answer.index
+                yield "broken_hold", answer.index
         asked = invocation(history, answer)
         if answer.kind not in ("release-return", "renew-return") or not asked:
             continue
@@ -486,11 +486,11 @@ def ownership(history: History, reading: Reading) -> Iterator[Violation]:
         loss = superseding(history, actor, lock, mine, asked.index)
         both = (asked.index, answer.index) if mine == 0 else (answer.index,)
         if loss and all(stands(history, reading, loss, at) for at in both):
-            yield ("foreign_releases" if answer.kind == "release-return" else "foreign_renewals"), answer.index
+            yield ("foreign_release" if answer.kind == "release-return" else "foreign_renewal"), answer.index
         elif loss and mine:
-            yield "broken_holds", answer.index
+            yield "broken_hold", answer.index
         elif answer.kind == "renew-return" and holds_nothing(history, reading, asked, answer):
-            yield "empty_renewals", answer.index
+            yield "empty_renewal", answer.index
     yield from foreign_extensions(history)
 
 
@@ -518,7 +518,7 @@ def extensions(history: History) -> Iterator[OracleRecord]:
 def foreign_extensions(history: History) -> Iterator[Violation]:
     for each in extensions(history):
         if 0 < each.extra <= LAST_NAME:
-            yield "foreign_extensions", each.index
+            yield "foreign_extension", each.index
 
 
 def answered_ok(history: History) -> bool:
@@ -690,7 +690,7 @@ def lost_wake_ups(history: History, reading: Reading) -> Iterator[Violation]:
         lease_ns = opening(history, answer.name, answer.index).value * 10**6
         bound = said if said is not None else lease_ns or None
         if bound is not None and free_ns > bound:
-            yield "lost_wake_ups", answer.index
+            yield "lost_wake_up", answer.index
 
 
 def stuck(history: History, reading: Reading) -> tuple[History, History]:
@@ -713,10 +713,10 @@ def stuck(history: History, reading: Reading) -> tuple[History, History]:
 def liveness(history: History, reading: Reading) -> Iterator[Violation]:
     yield from lost_wake_ups(history, reading)
     for asked in stuck(history, reading)[0]:
-        yield "stuck_waiters", asked.index
+        yield "stuck_waiter", asked.index
     for each in history:
         if each.kind == "residue" and each.value > 0:
-            yield "residues", each.index
+            yield "residue", each.index
 
 
 # --- capacity ---
@@ -796,11 +796,11 @@ def capacity(history: History, reading: Reading) -> Iterator[Violation]:
             mine = clients.get(each.actor, Permits())
             nested = mine.out > 0 and has_trait(history, each.name, each.index, REENTRANT)
             if not nested and sum(client.taken for client in clients.values()) >= room:
-                yield "surplus_grants", each.index
+                yield "surplus_grant", each.index
         if each.kind == "release-return" and each.ok:
             asked = invocation(history, each)
             if asked and not may_have_had(history, reading, asked):
-                yield "unowned_releases", each.index
+                yield "unowned_release", each.index
 
 
 # --- lease ---
@@ -853,7 +853,7 @@ def late_renewals(history: History) -> Iterator[Violation]:
             late = sum((one.actor, one.name, one.ok) == (each.actor, each.name, True) for one in told_since) == 1
         if late:
             counted.add(done.index)
-            yield "late_renewals", each.index
+            yield "late_renewal", each.index
 
 
 def released_hold(history: History, actor: str, lock: str, at: int) -> tuple[OracleRecord | None, int]:
@@ -891,7 +891,7 @@ def late_commands(history: History) -> Iterator[Violation]:
         sent_after = each.grant == 0 and each.op == last.op
         if sent_after or (depth == 0 and each.flags & MADE):
             counted.add(last.index)
-            yield "late_renewals", each.index
+            yield "late_renewal", each.index
 
 
 def hollow_renewals(history: History) -> Iterator[Violation]:
@@ -919,7 +919,7 @@ def hollow_renewals(history: History) -> Iterator[Violation]:
         hold = (told.actor, told.name, begun)
         if heard and not any(each.value for each in heard) and hold not in counted:
             counted.add(hold)
-            yield "hollow_renewals", told.index
+            yield "hollow_renewal", told.index
 
 
 def lease_end(history: History, grant: OracleRecord) -> int:
@@ -1015,14 +1015,14 @@ def premature_grants(history: History) -> Iterator[Violation]:
         latest.pop(grant.actor, None)
         first = hold_since(history, grant).index == grant.index
         if first and sum(ran(history, each, grant) for each in latest.values()) >= capacity:
-            yield "premature_grants", grant.index
+            yield "premature_grant", grant.index
 
 
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
     yield from premature_grants(history)
     for each in history:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
-            yield "spent_grants", each.index
+            yield "spent_grant", each.index
         if each.kind == "store-write" and each.ok:
             lock = lock_of(history, each)
             grant = life_grant(history, each.name, lock, each.index) if lock is not None else None
@@ -1031,7 +1031,7 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
                 and grant.index == each.grant
                 and 0 != believed_until(history, [grant], each.index) <= each.mono_ns
             ):
-                yield "late_writes", each.index
+                yield "late_write", each.index
     yield from late_renewals(history)
     yield from late_commands(history)
     yield from hollow_renewals(history)

@@ -36,7 +36,7 @@ def differences(found: Json, history: History, results: dict[Reading, Json] | No
                 yield f"{name} under {policy}: check has {judged}, oracle {expected[name]}"
     for name, (_, violations) in results[READINGS[0]].items():
         for sort, count in Counter(sort for sort, _ in violations if sort).items():
-            if found["verdict"][name][sort] != count:
+            if found["verdict"][name]["sorts"][sort] != count:
                 yield f"{name}: {found['verdict'][name][sort]} {sort}, oracle {count}"
         yield from evidence_faults(name, found["verdict"][name], history, violations)
     required = oracle.required(history)

@@ -203,7 +203,7 @@ def property_text(name: str, verdict: Json) -> str:
     """ "integrity violated (1 stale write, 9 lost updates)" """
     parts = []
     for sort in SORTS.get(name, ()):
-        count = verdict[plural(sort).replace(" ", "_").replace("-", "_")]
+        count = verdict["sorts"][sort.replace(" ", "_").replace("-", "_")]
         parts += [f"{count} {sort if count == 1 else plural(sort)}"] if count else []
     stopped = verdict.get("fenced", 0)
     if not parts and name == "integrity" and stopped:

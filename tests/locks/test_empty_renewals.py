@@ -33,4 +33,4 @@ def test_who_holds_nothing_can_renew_nothing(lock: LockEntry) -> None:
         answers.append(one.renew())
         if is_renewed_by_holder(lock):
             assert {answer.outcome for answer in answers} == {Outcome.REFUSED}
-        assert running.judge().properties["ownership"].empty_renewals == 0
+        assert running.judge().properties["ownership"].sorts["empty_renewal"] == 0

@@ -323,7 +323,7 @@ def test_after_the_storm_each_client_is_served_once_more(tmp_path: Path) -> None
 def test_clients_that_wait_for_a_lock_in_vain_are_named(lock: str, faults: str, seed: int) -> None:
     """The holder of a lock without a lease died; the permits are gone; the word that the lock is free was lost."""
     liveness = storm(lock, faults, seed=seed, duration_ms=4000).properties["liveness"]
-    assert liveness.status == "violated" and liveness.stuck_waiters == 4
+    assert liveness.status == "violated" and liveness.sorts["stuck_waiter"] == 4
     assert re.search(r"client-\d.* asked for the lock at .* and was not answered in the", liveness.evidence[0].text)
 
 
@@ -334,7 +334,7 @@ def test_what_is_left_at_the_servers_is_named() -> None:
     planned = plan_storm(request("set-nx-px-fenced", seed=4, duration_ms=1000))
     assert run_storm(planned).properties["liveness"].status == "holds"  # the key of its tokens always stays
     liveness = run_storm(planned, watch=leave).properties["liveness"]
-    assert liveness.residues == 1
+    assert liveness.sorts["residue"] == 1
     assert "key account:waiters left behind" in liveness.evidence[0].text
 
 

@@ -21,35 +21,12 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PropertyVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A property in a history. A checker counts each kind of violation that it distinguishes; the kinds of other
-    properties are None."""
+    """A property in a history."""
 
     status: Status
     count: int  # of violations
     evidence: list[Evidence]
-    stale_writes: int | None = None
-    lost_updates: int | None = None
-    duplicated_operations: int | None = None
-    missing_tokens: int | None = None
-    repeated_tokens: int | None = None
-    falling_tokens: int | None = None
-    stale_accesses: int | None = None
-    wrongful_refusals: int | None = None
-    foreign_releases: int | None = None
-    foreign_renewals: int | None = None
-    broken_holds: int | None = None
-    foreign_extensions: int | None = None
-    empty_renewals: int | None = None
-    stuck_waiters: int | None = None
-    lost_wake_ups: int | None = None
-    residues: int | None = None
-    surplus_grants: int | None = None
-    unowned_releases: int | None = None
-    spent_grants: int | None = None
-    late_writes: int | None = None
-    late_renewals: int | None = None
-    hollow_renewals: int | None = None
-    premature_grants: int | None = None
+    sorts: dict[str, int] = {}  # violations by sort (properties.SORTS); empty: there is one sort
     fenced: int | None = None  # stale accesses that the resource refused
     measures: dict[str, int | float] | None = None
     reason: str | None = None  # why it is inconclusive
