@@ -3,7 +3,7 @@ input is what `lockstorm libraries --json` prints."""
 
 from typing import Any
 
-from lockstorm.report.matrix_page import Grid, grid_page
+from lockstorm.report.matrix_page import Grid, GridCell, grid_page
 
 WORDS = {
     "kept": "no schedule broke the promise",
@@ -27,7 +27,7 @@ def libraries_page(libraries: dict[str, Any], version: str) -> str:
     grid = Grid(
         title="Lock libraries and the promises of their calls",
         sentence=libraries_sentence(libraries),
-        exit=1 if any(cell["result"] != "kept" for cell in cells) else 0 if cells else 3,
+        exit=1 if any(cell.result != "kept" for cell in cells) else 0 if cells else 3,
         words=WORDS,
         icons=ICONS,
         cells=cells,
@@ -40,22 +40,21 @@ def libraries_page(libraries: dict[str, Any], version: str) -> str:
     return grid_page(grid, version)
 
 
-def _cell(library: dict[str, Any], promise: str) -> dict[str, Any]:
+def _cell(library: dict[str, Any], promise: str) -> GridCell:
     figures, adapter = library["figures"], library["adapter"]
     broken = figures["broken"].get(promise, 0)
     alone = promise in figures["by_calls"]
     told = [each for each in library["findings"].values() if promise in each["breaks"]]
     share = f"Broken in {broken:,} of {figures['schedules']:,} schedules"
-    more = [(each["title"], f"{each['what']} A way round it: {each['workaround']}") for each in told]
-    return {
-        "lock": adapter,
-        "store": "",
-        "scenario": promise,
-        "result": "calls" if alone else "faults" if broken else "kept",
-        "sentence": f"{share}{', also without any fault' if alone else ''}." if broken else library["sentence"],
-        "reason": f"{figures['library']} {figures['version']}: {library['use']} {library['beware']}".strip(),
-        "more": more,
-        "replay": f"lockstorm explore --adapter {adapter} --require {promise}" if broken else "",
-        "odd": bool(told),
-        "mismatch": "A finding describes this, below." if told else "",
-    }
+    return GridCell(
+        lock=adapter,
+        store="",
+        scenario=promise,
+        result="calls" if alone else "faults" if broken else "kept",
+        sentence=f"{share}{', also without any fault' if alone else ''}." if broken else library["sentence"],
+        reason=f"{figures['library']} {figures['version']}: {library['use']} {library['beware']}".strip(),
+        replay=f"lockstorm explore --adapter {adapter} --require {promise}" if broken else "",
+        odd=bool(told),
+        mismatch="A finding describes this, below." if told else "",
+        more=tuple((each["title"], f"{each['what']} A way round it: {each['workaround']}") for each in told),
+    )

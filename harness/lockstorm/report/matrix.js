@@ -36,7 +36,7 @@ function details(cell) {
     ["result", cell.result, cell.expected], ["control", cell.control, cell.control_expected],
   ];
   for (const [name, result, expected] of sides) {
-    if (result === undefined) continue; // libraries have no control
+    if (!result) continue; // libraries have no control
     const row = element("tr");
     const shown = expected && expected !== result ? result + " (expected: " + expected + ")" : result;
     row.append(element("th", name), element("td", shown));

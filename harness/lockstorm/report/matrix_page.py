@@ -3,7 +3,6 @@ the chosen cell beside them. The page of lock libraries is the same grid (librar
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from lockstorm.report.templates import ICONS, render
 from lockstorm.results.gate_verdict import GateCell, GateVerdict
@@ -16,24 +15,38 @@ WORDS = {
     "stuck": "a client was left waiting, or the lock left something behind",
     "inconclusive": "no verdict was possible",
 }
-CELL_FIELDS = (
-    "scenario", "lock", "store", "result", "expected", "control", "control_expected", "sentence", "reason", "replay",
-    "control_replay",
-)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridCell:
+    """A cell as matrix.js shows it. Its row is `lock` and `store`, its column `scenario`."""
+
+    lock: str
+    store: str
+    scenario: str
+    result: str  # of the grid's words
+    sentence: str
+    reason: str
+    replay: str
+    odd: bool  # a mark shows it
+    mismatch: str  # why it is odd
+    expected: str = ""
+    control: str = ""
+    control_expected: str = ""
+    control_replay: str = ""
+    more: tuple[tuple[str, str], ...] = ()  # titles and texts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A page with filters. Each of `cells` has `lock`, `store` and `scenario`, which are its row and its column, a
-    `result` of `words`, and whether it is `odd`, which a mark shows; the other keys are details, as matrix.js
-    shows them."""
+    """A page with filters."""
 
     title: str
     sentence: str
     exit: int  # 0, 1, 3: the colour of the sentence
     words: Mapping[str, str]  # the results, and what each means
     icons: Mapping[str, str] = field(default_factory=lambda: ICONS)  # of the results
-    cells: list[dict[str, Any]]
+    cells: list[GridCell]
     odd_word: str  # what the mark means
     only_odd: str  # the label of the filter for it
     axes: str = "Locks down, scenarios across"
@@ -45,18 +58,18 @@ class Grid:
 def grid_page(grid: Grid, version: str) -> str:
     """The page in HTML."""
     cells = grid.cells
-    rows = {(cell["lock"], cell["store"]) for cell in cells}
+    rows = {(cell.lock, cell.store) for cell in cells}
     return render(
         "matrix.html.j2",
         title=grid.title,
         script="matrix.js",
         version=version,
         grid=grid,
-        scenarios=list(dict.fromkeys(cell["scenario"] for cell in cells)),
+        scenarios=list(dict.fromkeys(cell.scenario for cell in cells)),
         locks=sorted(rows, key=lambda pair: (pair[0], pair[1] != "open", pair)),
-        at={(cell["lock"], cell["store"], cell["scenario"]): number for number, cell in enumerate(cells)},
-        counts={result: sum(cell["result"] == result for cell in cells) for result in grid.words},
-        odd=sum(cell["odd"] for cell in cells),
+        at={(cell.lock, cell.store, cell.scenario): number for number, cell in enumerate(cells)},
+        counts={result: sum(cell.result == result for cell in cells) for result in grid.words},
+        odd=sum(cell.odd for cell in cells),
     )
 
 
@@ -70,7 +83,7 @@ def matrix_page(matrix: MatrixResult | GateVerdict, version: str) -> str:
         Grid(
             title="What the gate found" if isinstance(matrix, GateVerdict) else "Every lock against every scenario",
             sentence=matrix_sentence(matrix),
-            exit=1 if any(cell["odd"] for cell in cells) else 0 if cells else 3,
+            exit=1 if any(cell.odd for cell in cells) else 0 if cells else 3,
             words=WORDS,
             cells=cells,
             odd_word=odd_word,
@@ -84,14 +97,27 @@ def matrix_page(matrix: MatrixResult | GateVerdict, version: str) -> str:
 ODD_WORDS = {False: "not as expected", True: "not as the policy asks"}  # True: of the gate
 
 
-def grid_cell(cell: MatrixCell | GateCell) -> dict[str, Any]:  # for the script of the page
+def grid_cell(cell: MatrixCell | GateCell) -> GridCell:
     is_gate = isinstance(cell, GateCell)
     why = (
         cell.in_short if isinstance(cell, GateCell) else "" if cell.expected else "no result is expected for this cell"
     )
     mismatch = "" if cell.ok else f"{ODD_WORDS[is_gate].capitalize()}{f': {why}' if why else ''}"
-    texts = {key: getattr(cell, key) or "" for key in CELL_FIELDS}
-    return texts | {"odd": not cell.ok, "mismatch": mismatch}
+    return GridCell(
+        lock=cell.lock,
+        store=cell.store or "",
+        scenario=cell.scenario,
+        result=cell.result or "",
+        sentence=cell.sentence or "",
+        reason=cell.reason or "",
+        replay=cell.replay or "",
+        odd=not cell.ok,
+        mismatch=mismatch,
+        expected=cell.expected or "",
+        control=cell.control or "",
+        control_expected=cell.control_expected or "",
+        control_replay=cell.control_replay or "",
+    )
 
 
 def matrix_sentence(matrix: MatrixResult | GateVerdict) -> str:

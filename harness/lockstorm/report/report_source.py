@@ -120,7 +120,7 @@ def read_lines(path: Path) -> Recorded:
         return Recorded(path.name, read_history(binary), verdict)
 
 
-def parameters_of(events: list[Event]) -> dict[str, Any]:
+def parameters_of(events: list[Event]) -> dict[str, str | int]:
     """The recorded parameters of the trial: scenario, lock, store, lease_ms, ..."""
     names = {event.index: event.text for event in events if event.text is not None}
     parameters = {}
