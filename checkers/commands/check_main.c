@@ -93,7 +93,7 @@ static bool choose(const char *option, const char *word, const char *const *word
     return false;
 }
 
-static bool parse(int argc, char **argv, struct check_request *request) {
+static bool check_request_parse(int argc, char **argv, struct check_request *request) {
     const struct option options[] = {{"require", required_argument, NULL, 'r'},
                                      {"release-policy", required_argument, NULL, 'R'},
                                      {"acquire-timeout", required_argument, NULL, 'A'},
@@ -143,7 +143,7 @@ static int check(const struct check_request *request, struct history_reader *rea
 
 int main(int argc, char **argv) {
     struct check_request request = {.policy = {RELEASE_RELEASED, ACQUIRE_NOT_HAPPENED}};
-    if (!parse(argc, argv, &request)) return EXIT_BAD;
+    if (!check_request_parse(argc, argv, &request)) return EXIT_BAD;
     struct history_reader *reader = input_open(request.path);
     int status = reader ? check(&request, reader) : EXIT_BAD;
     history_reader_close(reader);

@@ -40,7 +40,7 @@ static int which(const char *word, const char *const *words) {
     return -1;
 }
 
-static bool number(const char *word, double least, double most, double *value) {
+static bool linearize_number(const char *word, double least, double most, double *value) {
     char *end;
     errno = 0;
     *value = strtod(word, &end);
@@ -57,7 +57,7 @@ static bool initial(const char *word, struct linearize_request *request) {
     return errno == 0 && end != word && *end == '\0';
 }
 
-static bool option_take(struct linearize_request *request, int option, const char *word) {
+static bool linearize_option_take(struct linearize_request *request, int option, const char *word) {
     static const char *const formats[] = {"any", "history", "jsonl", "edn", "atlas", NULL};
     static const char *const outputs[] = {"edn", "porcupine", NULL};
     struct read_settings *reading = &request->reading;
@@ -66,7 +66,7 @@ static bool option_take(struct linearize_request *request, int option, const cha
     switch (option) {
     case 'm': return request->model_given = model_find(word, &request->model.model);
     case 'p':
-        if (!number(word, 1, 1e9, &value) || value != (double)(int64_t)value) return false;
+        if (!linearize_number(word, 1, 1e9, &value) || value != (double)(int64_t)value) return false;
         request->model.permits = (int64_t)value;
         return true;
     case 'i': return initial(word, request);
@@ -76,11 +76,11 @@ static bool option_take(struct linearize_request *request, int option, const cha
     case 't': reading->policies.timeout_not_happened = (chosen = which(word, TIMEOUT_READING)) == 1; return chosen >= 0;
     case 'l': return reading->policies.leases = true;
     case 'M':
-        if (!number(word, 0, 1 << 20, &value)) return false;
+        if (!linearize_number(word, 0, 1 << 20, &value)) return false;
         reading->memory_bytes = (uint64_t)(value * (1 << 20));
         return true;
     case 'T':
-        if (!number(word, 0, 1e6, &value)) return false;
+        if (!linearize_number(word, 0, 1e6, &value)) return false;
         reading->time_ns = (int64_t)(value * 1e9);
         return true;
     case 'f': reading->format = (enum file_format)(chosen = which(word, formats)); return chosen >= 0;
@@ -91,7 +91,7 @@ static bool option_take(struct linearize_request *request, int option, const cha
     }
 }
 
-static bool parse(int argc, char **argv, struct linearize_request *request) {
+static bool linearize_parse(int argc, char **argv, struct linearize_request *request) {
     const struct option options[] = {{"model", required_argument, NULL, 'm'},
                                      {"permits", required_argument, NULL, 'p'},
                                      {"initial", required_argument, NULL, 'i'},
@@ -106,7 +106,7 @@ static bool parse(int argc, char **argv, struct linearize_request *request) {
     int place = 0;
     for (int option; (option = getopt_long(argc, argv, "", options, &place)) != -1;) {
         if (option == '?') return false;
-        if (option_take(request, option, optarg)) continue;
+        if (linearize_option_take(request, option, optarg)) continue;
         fprintf(stderr, "--%s: not a usable value: %s\n", options[place].name, optarg);
         return false;
     }
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
         .model.permits = 1, .reading = {.memory_bytes = (uint64_t)MEMORY_MIB << 20, .time_ns = TIME_S * 1000000000LL}};
     struct history_error error = {.text = ""};
     int status = EXIT_BAD;
-    if (!parse(argc, argv, &request)) return EXIT_BAD;
+    if (!linearize_parse(argc, argv, &request)) return EXIT_BAD;
     const char *path = argv[optind];
     double began_s = now_s();
     if (!operations_read(&file, path, &request.reading, &error)) fprintf(stderr, "%s\n", error.text);

@@ -124,7 +124,7 @@ static void add_property(FILE *sentence, const struct checker *checker, const st
 /* "Mutual exclusion violated, integrity holds (1 stale write fenced), fencing holds; besides, ownership violated (1
  * foreign release)": what counts, then what else was seen. What is not asked of the lock, as integrity of one with
  * several permits, is no part of it. */
-static json_t *sentence_json(const struct result *result) {
+static json_t *render_sentence_json(const struct result *result) {
     char *text;
     size_t length;
     FILE *sentence = open_memstream(&text, &length);
@@ -152,7 +152,7 @@ static json_t *sentence_json(const struct result *result) {
 
 /* --- the whole --- */
 
-static json_t *faults_json(const struct judgement *judgement) {
+static json_t *render_faults_json(const struct judgement *judgement) {
     json_t *list = json_array();
     char name[64], target[64];
     for (size_t each = 0; each < judgement->assumptions.faults.count; each++) {
@@ -196,7 +196,7 @@ static json_t *short_json(const struct readings *readings, const struct demand *
                             json_pack("{s:s,s:I}", "status", verdict_status_name(result.verdict[each].status), "count",
                                       (json_int_t)result.verdict[each].count));
     return json_pack("{s:o,s:o,s:o,s:i}", "policy", policy_json(policy), "verdict", verdict, "sentence",
-                     sentence_json(&result), "exit", exit_status(&result));
+                     render_sentence_json(&result), "exit", exit_status(&result));
 }
 
 static json_t *policies_json(const struct readings *readings, const struct demand *demand) {
@@ -221,13 +221,14 @@ json_t *render_verdict(const struct readings *readings, const struct demand *dem
         json_object_set_new(verdict, property, property_json(CHECKER_TABLE[each], &result.verdict[each]));
         if (result.required[each]) json_array_append_new(required, json_string(property));
     }
-    json_t *rendered = json_pack(
-        "{s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:i}", "verdict", verdict, "sentence", sentence_json(&result),
-        "required", required, "policy", policy_json(policy), "faults", faults_json(judgement), "records",
-        (json_int_t)judgement->assumptions.records, "torn", (json_int_t)judgement->assumptions.torn, "dropped",
-        (json_int_t)judgement->assumptions.dropped, "grants", (json_int_t)judgement->check.granted, "failed_releases",
-        (json_int_t)judgement->failed_releases, "unknown_acquires", (json_int_t)judgement->check.timed_out,
-        "parameters", parameters_json(judgement), "exit", *status);
+    json_t *rendered =
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:i}", "verdict", verdict, "sentence",
+                  render_sentence_json(&result), "required", required, "policy", policy_json(policy), "faults",
+                  render_faults_json(judgement), "records", (json_int_t)judgement->assumptions.records, "torn",
+                  (json_int_t)judgement->assumptions.torn, "dropped", (json_int_t)judgement->assumptions.dropped,
+                  "grants", (json_int_t)judgement->check.granted, "failed_releases",
+                  (json_int_t)judgement->failed_releases, "unknown_acquires", (json_int_t)judgement->check.timed_out,
+                  "parameters", parameters_json(judgement), "exit", *status);
     if (judgement->inapplicable_reason[0])
         json_object_set_new(rendered, "unfit", json_string(judgement->inapplicable_reason));
     if (all) json_object_set_new(rendered, "policies", policies_json(readings, demand));

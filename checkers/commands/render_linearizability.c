@@ -75,7 +75,7 @@ static json_t *verdict_json(const struct linearizability_report *report) {
     return json_pack("{s:o}", "linearizable", rendered);
 }
 
-static json_t *sentence_json(const struct linearizability_report *report) {
+static json_t *linearizability_sentence_json(const struct linearizability_report *report) {
     char text[512];
     const struct policies *policies = &report->source->operations.policies;
     const char *model = model_name(report->settings->model);
@@ -107,9 +107,9 @@ json_t *render_linearizability(const struct linearizability_report *report) {
     json_t *policies =
         json_pack("{s:s,s:s,s:b}", "release", RELEASE_READING[operations->policies.failed_release], "acquire_timeout",
                   TIMEOUT_READING[operations->policies.timeout_not_happened], "leases", operations->policies.leases);
-    json_t *rendered =
-        json_pack("{s:o,s:o,s:[s],s:s,s:o}", "verdict", verdict_json(report), "sentence", sentence_json(report),
-                  "required", "linearizable", "model", model_name(report->settings->model), "policies", policies);
+    json_t *rendered = json_pack("{s:o,s:o,s:[s],s:s,s:o}", "verdict", verdict_json(report), "sentence",
+                                 linearizability_sentence_json(report), "required", "linearizable", "model",
+                                 model_name(report->settings->model), "policies", policies);
     if (report->settings->model == MODEL_SEMAPHORE)
         json_object_set_new(rendered, "permits", json_integer(report->settings->permits));
     json_object_set_new(rendered, "events", json_integer((json_int_t)operations->events));

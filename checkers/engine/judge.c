@@ -113,7 +113,7 @@ static int64_t duration_ns(int64_t duration_ms) {
     return larger(0, smaller(duration_ms, INT64_MAX / 4000000)) * 1000000;
 }
 
-static void opened(struct check_lock *lock, const struct history_record *record) {
+static void judge_opened(struct check_lock *lock, const struct history_record *record) {
     lock->traits = (uint32_t)record->extra;
     lock->lease_ns = duration_ns(record->value);
     if (record->token > 0) lock->capacity = record->token;
@@ -149,7 +149,7 @@ static bool release_failed(struct pass *pass, const struct event *event) {
     return event->asked && event->member->failed_release == event->asked;
 }
 
-static void answered(struct judgement *judgement, const struct history_record *record) {
+static void judge_answered(struct judgement *judgement, const struct history_record *record) {
     judgement->check.granted += record->outcome == OUTCOME_OK;
     judgement->check.refused += record->outcome == OUTCOME_REFUSED;
     judgement->check.timed_out += record->outcome != OUTCOME_OK && record->outcome != OUTCOME_REFUSED;
@@ -184,11 +184,11 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     struct judgement *judgement = pass->judgement;
     const struct history_record *record = event->record;
     find_lock(pass, event);
-    if (kind == HISTORY_LOCK_OPEN) opened(event->lock, record);
+    if (kind == HISTORY_LOCK_OPEN) judge_opened(event->lock, record);
     else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
     else if (of_worker(kind)) assumptions_returned(&judgement->assumptions, event);
     if (kind == HISTORY_ACQUIRE_RETURN) {
-        answered(judgement, record);
+        judge_answered(judgement, record);
     } else if (kind == HISTORY_RELEASE_INVOKE) {
         if (record->grant && record->grant != event->member->grant) assumptions_release(&judgement->assumptions, event);
         event->failed = pass->failed.count && release_failed(pass, event);
@@ -267,7 +267,7 @@ static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
     }
 }
 
-static void take(struct pass *pass, const struct history_record *records, uint64_t count, uint64_t first) {
+static void judge_take(struct pass *pass, const struct history_record *records, uint64_t count, uint64_t first) {
     struct check *check = &pass->judgement->check;
     if (count > 0 && pass->judgement->assumptions.records == 0) check->began_ns = records->mono_ns;
     pass->judgement->assumptions.records += count;
@@ -291,7 +291,7 @@ static bool all_records(struct pass *pass) {
     history_reader_rewind(reader);
     for (uint64_t first = 0;;) {
         uint64_t count = history_reader_batch(reader, &records);
-        take(pass, records, count, first);
+        judge_take(pass, records, count, first);
         first += count;
         if (count > 0) continue;
         enum history_state state = history_reader_next(reader, false, &none);
@@ -302,7 +302,7 @@ static bool all_records(struct pass *pass) {
     }
 }
 
-static void decide(struct judgement *judgement) {
+static void judge_decide(struct judgement *judgement) {
     judgement->assumptions.dropped = history_reader_dropped(judgement->check.reader);
     bool nothing =
         assumptions_end(&judgement->assumptions, judgement->inapplicable_reason, sizeof judgement->inapplicable_reason);
@@ -332,7 +332,7 @@ bool judge(struct judgement *judgement, struct history_reader *reader, struct ch
     assumptions_begin(&judgement->assumptions, &judgement->check, &judgement->participants);
     if (reading.releases_failed) failed_find(&pass);
     bool whole = all_records(&pass);
-    decide(judgement);
+    judge_decide(judgement);
     free(pass.failed.indices);
     return whole;
 }

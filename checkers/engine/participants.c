@@ -15,7 +15,7 @@ static void table_open(struct participants_table *table) {
 }
 
 /* At most half full, so that looking for what is not there ends soon. */
-static void put(struct participants_table *table, uint64_t key, void *thing) {
+static void participants_put(struct participants_table *table, uint64_t key, void *thing) {
     *participants_find(table, key) = (struct participants_slot){key, thing};
     if (++table->count <= table->mask / 2) return;
     struct participants_table larger = {zeroed(2 * (table->mask + 1) * sizeof *table->slots), 2 * table->mask + 1,
@@ -40,7 +40,7 @@ struct check_lock *participants_add_lock(struct participants *participants, uint
     lock->capacity = 1;
     *participants->last_lock = lock;
     participants->last_lock = &lock->next;
-    put(&participants->locks, name, lock);
+    participants_put(&participants->locks, name, lock);
     return lock;
 }
 
@@ -50,7 +50,7 @@ struct check_actor *participants_add_actor(struct participants *participants, ui
     *participants->last_actor = actor;
     participants->last_actor = &actor->next;
     if (name < PARTICIPANTS_NEAR) participants->near[name] = actor;
-    put(&participants->actors, name, actor);
+    participants_put(&participants->actors, name, actor);
     return actor;
 }
 
@@ -64,7 +64,7 @@ struct check_member *participants_add_member(struct participants *participants, 
     member->lock->members = member;
     member->next_of_actor = member->actor->members;
     member->actor->members = member->actor->latest = member;
-    put(&participants->members, key, member);
+    participants_put(&participants->members, key, member);
     return member;
 }
 

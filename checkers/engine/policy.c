@@ -7,7 +7,7 @@ const char *const RELEASE_POLICY[] = {"released", "not-happened", "unknown"};
 const char *const ACQUIRE_POLICY[] = {"not-happened", "unknown"};
 
 /* The bits of a reading: 0, failed releases have not happened; 1, acquires of unknown outcome have. */
-static bool allows(struct policy policy, int reading) {
+static bool policy_allows(struct policy policy, int reading) {
     bool failed = reading & 1, happen = reading & 2;
     if (policy.release == RELEASE_RELEASED && failed) return false;
     if (policy.release == RELEASE_NOT_HAPPENED && !failed) return false;
@@ -17,7 +17,7 @@ static bool allows(struct policy policy, int reading) {
 bool readings_judge(struct readings *readings, struct history_reader *reader, struct policy policy) {
     bool first = true;
     for (int reading = 0; reading < READINGS; reading++) {
-        if (!allows(policy, reading)) continue;
+        if (!policy_allows(policy, reading)) continue;
         struct judgement other, *judgement = first ? &readings->first : &other;
         const struct check_reading as = {.releases_failed = reading & 1, .acquires_happen = reading & 2};
         bool whole = judge(judgement, reader, as);
@@ -37,7 +37,7 @@ void readings_close(struct readings *readings) {
 void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict) {
     bool first = true, same = true, partial = false;
     for (int reading = 0; reading < READINGS; reading++) {
-        if (!allows(policy, reading)) continue;
+        if (!policy_allows(policy, reading)) continue;
         const struct verdict *other = &readings->verdict[reading][checker];
         same &= first || other->status == verdict->status;
         partial |= other->partial && other->status != VERDICT_VIOLATED;

@@ -19,12 +19,12 @@ struct object_read {
     uint64_t offset;
 };
 
-static bool blanks(struct text *text) {
+static bool atlas_blanks(struct text *text) {
     for (int byte; byte = text_peek(text), byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';) text->at++;
     return text->error[0] == '\0';
 }
 
-static bool unexpected(struct text *text, const char *where) {
+static bool atlas_unexpected(struct text *text, const char *where) {
     int byte = text_peek(text);
     if (byte == TEXT_END) return text_fail(text, text_offset(text), "the file ends %s", where);
     if (byte > ' ' && byte < 127) return text_fail(text, text_offset(text), "unexpected '%c' %s", byte, where);
@@ -32,7 +32,7 @@ static bool unexpected(struct text *text, const char *where) {
 }
 
 /* After the opening quote; `word` may be NULL. */
-static bool string_read(struct text *text, char *word) {
+static bool atlas_string_read(struct text *text, char *word) {
     uint64_t begin = text_offset(text) - 1;
     size_t used = 0;
     for (int byte; (byte = text_next(text)) != '"';) {
@@ -50,7 +50,7 @@ static bool string_read(struct text *text, char *word) {
 }
 
 /* A number or one of three words. */
-static bool word_read(struct text *text, struct value *value) {
+static bool atlas_word_read(struct text *text, struct value *value) {
     size_t used = 0;
     for (int byte; byte = text_peek(text), (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
                                                byte == '-' || byte == '+' || byte == '.' || byte == 'E';
@@ -62,7 +62,7 @@ static bool word_read(struct text *text, struct value *value) {
     else if (strcmp(value->word, "true") == 0) value->kind = VALUE_TRUE;
     else if (strcmp(value->word, "false") == 0) value->kind = VALUE_FALSE;
     else if (digits && value->word[0] != '+' && value->word[0] != '.') value->kind = VALUE_NUMBER;
-    else if (used == 0) return unexpected(text, "where a value should be");
+    else if (used == 0) return atlas_unexpected(text, "where a value should be");
     else return text_fail(text, value->offset, "not a value of JSON: %.40s", value->word);
     value->whole = value->kind == VALUE_NUMBER && text_number(value->word, &value->number);
     return true;
@@ -72,19 +72,19 @@ static bool value_read(struct text *text, struct value *value, int depth);
 
 /* "key" and the colon behind it. */
 static bool key_read(struct text *text, char *key) {
-    if (!blanks(text)) return false;
-    if (text_peek(text) != '"') return unexpected(text, "where a key should be");
+    if (!atlas_blanks(text)) return false;
+    if (text_peek(text) != '"') return atlas_unexpected(text, "where a key should be");
     text->at++;
-    if (!string_read(text, key) || !blanks(text)) return false;
-    if (text_peek(text) != ':') return unexpected(text, "where a ':' should be");
+    if (!atlas_string_read(text, key) || !atlas_blanks(text)) return false;
+    if (text_peek(text) != ':') return atlas_unexpected(text, "where a ':' should be");
     return text->at++, true;
 }
 
 /* After a value: a comma (*more) or the closing byte. */
 static bool more_follows(struct text *text, int closing, bool *more) {
-    if (!blanks(text)) return false;
+    if (!atlas_blanks(text)) return false;
     int byte = text_peek(text);
-    if (byte != ',' && byte != closing) return unexpected(text, "where a ',' or the end should be");
+    if (byte != ',' && byte != closing) return atlas_unexpected(text, "where a ',' or the end should be");
     text->at++;
     *more = byte == ',';
     return true;
@@ -94,7 +94,7 @@ static bool more_follows(struct text *text, int closing, bool *more) {
 static bool nested_skip(struct text *text, int closing, int depth) {
     struct value value;
     if (depth > TEXT_DEPTH) return text_fail(text, text_offset(text), "nested deeper than %d", TEXT_DEPTH);
-    if (!blanks(text)) return false;
+    if (!atlas_blanks(text)) return false;
     if (text_peek(text) == closing) return text->at++, true;
     for (bool more = true; more;) {
         if (closing == '}' && !key_read(text, NULL)) return false;
@@ -104,11 +104,11 @@ static bool nested_skip(struct text *text, int closing, int depth) {
 }
 
 static bool value_read(struct text *text, struct value *value, int depth) {
-    if (!blanks(text)) return false;
+    if (!atlas_blanks(text)) return false;
     value->offset = text_offset(text);
     int byte = text_peek(text);
-    if (byte == '"') return text->at++, value->kind = VALUE_STRING, string_read(text, value->word);
-    if (byte != '{' && byte != '[') return word_read(text, value);
+    if (byte == '"') return text->at++, value->kind = VALUE_STRING, atlas_string_read(text, value->word);
+    if (byte != '{' && byte != '[') return atlas_word_read(text, value);
     text->at++;
     value->kind = VALUE_NESTED;
     return nested_skip(text, byte == '{' ? '}' : ']', depth + 1);
@@ -127,10 +127,10 @@ static bool object_read(struct text *text, struct object_read *object) {
     struct value other;
     object->offset = text_offset(text) - 1;
     object->type.kind = object->f.kind = object->process.kind = object->value.kind = VALUE_NONE;
-    if (!blanks(text)) return false;
+    if (!atlas_blanks(text)) return false;
     if (text_peek(text) == '}') return text->at++, true;
     for (bool more = true; more;) {
-        if (!blanks(text)) return false;
+        if (!atlas_blanks(text)) return false;
         uint64_t offset = text_offset(text);
         if (!key_read(text, key)) return false;
         struct value *place = object_place(object, key);
@@ -187,20 +187,20 @@ static enum parse_result object_take(struct text *text, struct operations *opera
 /* Goes to the next object. `closing` ends the array around it; 0: there is none, CLOSED: it has ended. */
 static bool next_object(struct text *text, uint32_t number, int *closing, bool *found) {
     *found = false;
-    if (!blanks(text)) return false;
+    if (!atlas_blanks(text)) return false;
     if (number == 0 && text_peek(text) == '[') {
         text->at++, *closing = ']';
-        if (!blanks(text)) return false;
+        if (!atlas_blanks(text)) return false;
         if (text_peek(text) == ']') text->at++, *closing = CLOSED;
     } else if (*closing) {
         bool more;
         if (!more_follows(text, ']', &more)) return false;
         if (!more) *closing = CLOSED;
     }
-    if (!blanks(text)) return false;
+    if (!atlas_blanks(text)) return false;
     if (text_peek(text) == TEXT_END && *closing != ']') return true;
     if (text_peek(text) != '{' || *closing == CLOSED)
-        return unexpected(text, "where the object of an operation should be");
+        return atlas_unexpected(text, "where the object of an operation should be");
     return text->at++, *found = true;
 }
 

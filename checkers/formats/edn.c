@@ -38,7 +38,7 @@ static inline bool ends_word(int byte) {
     return byte == TEXT_END || CLASS[byte];
 }
 
-static bool unexpected(struct text *text, const char *where) {
+static bool edn_unexpected(struct text *text, const char *where) {
     int byte = text_peek(text);
     if (byte == TEXT_END) return text_fail(text, text_offset(text), "the file ends %s", where);
     if (byte > ' ' && byte < 127) return text_fail(text, text_offset(text), "unexpected '%c' %s", byte, where);
@@ -48,12 +48,13 @@ static bool unexpected(struct text *text, const char *where) {
 /* --- words --- */
 
 /* Up to what ends it; keeps the first TEXT_WORD - 1 bytes. */
-static bool word_read(struct text *text, char *word) {
+static bool edn_word_read(struct text *text, char *word) {
     size_t used = 0;
     for (;;) {
         size_t at = text->at;
         for (; at < text->end && !CLASS[text->buffer[at]]; at++) {
-            if (text->buffer[at] < ' ' || text->buffer[at] == 127) return text->at = at, unexpected(text, "in a word");
+            if (text->buffer[at] < ' ' || text->buffer[at] == 127)
+                return text->at = at, edn_unexpected(text, "in a word");
             if (word && used < TEXT_WORD - 1) word[used++] = (char)text->buffer[at];
         }
         text->at = at;
@@ -64,7 +65,7 @@ static bool word_read(struct text *text, char *word) {
 }
 
 /* After the opening quote. An escaped byte is kept as it stands: names need no more. */
-static bool string_read(struct text *text, char *word) {
+static bool edn_string_read(struct text *text, char *word) {
     uint64_t begin = text_offset(text);
     size_t used = 0;
     for (int byte; (byte = text_next(text)) != '"';) {
@@ -81,7 +82,7 @@ static bool string_read(struct text *text, char *word) {
 static bool form_skip(struct text *text, int depth);
 
 /* Skips blanks, comments and discarded forms. */
-static bool blanks(struct text *text, int depth) {
+static bool edn_blanks(struct text *text, int depth) {
     for (int byte;;) {
         byte = text_peek(text);
         if (is_space(byte)) {
@@ -101,7 +102,7 @@ static bool blanks(struct text *text, int depth) {
 static bool skip_until(struct text *text, int closing, bool pairs, int depth) {
     uint64_t begin = text_offset(text) - 1;
     for (unsigned forms = 0;; forms++) {
-        if (!blanks(text, depth)) return false;
+        if (!edn_blanks(text, depth)) return false;
         int byte = text_peek(text);
         if (byte == TEXT_END) return text_fail(text, begin, "what begins here does not end");
         if (byte == closing) {
@@ -116,41 +117,41 @@ static bool skip_until(struct text *text, int closing, bool pairs, int depth) {
 static bool skip_dispatch(struct text *text, int depth) {
     int byte = text_peek(text);
     if (byte == '{') return text->at++, skip_until(text, '}', false, depth);
-    if (byte == '"') return text->at++, string_read(text, NULL);
-    if (byte == '#') return text->at++, word_read(text, NULL);
-    if (byte != TEXT_END && is_space(byte)) return unexpected(text, "after #");
-    return word_read(text, NULL) && form_skip(text, depth + 1);
+    if (byte == '"') return text->at++, edn_string_read(text, NULL);
+    if (byte == '#') return text->at++, edn_word_read(text, NULL);
+    if (byte != TEXT_END && is_space(byte)) return edn_unexpected(text, "after #");
+    return edn_word_read(text, NULL) && form_skip(text, depth + 1);
 }
 
 /* Past one form. */
 static bool form_skip(struct text *text, int depth) {
     if (depth > TEXT_DEPTH) return text_fail(text, text_offset(text), "nested deeper than %d", TEXT_DEPTH);
-    if (!blanks(text, depth)) return false;
+    if (!edn_blanks(text, depth)) return false;
     switch (text_peek(text)) {
     case '(': return text->at++, skip_until(text, ')', false, depth);
     case '[': return text->at++, skip_until(text, ']', false, depth);
     case '{': return text->at++, skip_until(text, '}', true, depth);
-    case '"': return text->at++, string_read(text, NULL);
+    case '"': return text->at++, edn_string_read(text, NULL);
     case '#': return text->at++, skip_dispatch(text, depth);
     case '^': return text->at++, form_skip(text, depth + 1) && form_skip(text, depth + 1);
     case '\\':
         text->at++;
-        if (text_next(text) == TEXT_END) return unexpected(text, "in a character");
-        return word_read(text, NULL);
+        if (text_next(text) == TEXT_END) return edn_unexpected(text, "in a character");
+        return edn_word_read(text, NULL);
     case ')':
     case ']':
     case '}':
-    case TEXT_END: return unexpected(text, "where a value should be");
-    default: return word_read(text, NULL);
+    case TEXT_END: return edn_unexpected(text, "where a value should be");
+    default: return edn_word_read(text, NULL);
     }
 }
 
 /* --- keeping --- */
 
-static bool form_read(struct text *text, struct form *form, int depth);
+static bool edn_form_read(struct text *text, struct form *form, int depth);
 
 static bool read_word(struct text *text, struct form *form) {
-    if (!word_read(text, form->word)) return false;
+    if (!edn_word_read(text, form->word)) return false;
     if (form->word[0] == ':') {
         form->kind = FORM_KEYWORD;
         memmove(form->word, form->word + 1, strlen(form->word));
@@ -167,10 +168,10 @@ static bool read_sequence(struct text *text, struct form *form, int closing, int
     form->only_numbers = true;
     for (;; form->element_count++) {
         struct form element;
-        if (!blanks(text, depth)) return false;
+        if (!edn_blanks(text, depth)) return false;
         if (text_peek(text) == closing) return text->at++, true;
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
-        if (!form_read(text, &element, depth + 1)) return false;
+        if (!edn_form_read(text, &element, depth + 1)) return false;
         if (form->element_count == 0) snprintf(form->word, sizeof form->word, "%s", element.word);
         if (element.kind != FORM_NUMBER && element.kind != FORM_NIL) form->only_numbers = false;
         if (form->element_count < ELEMENTS_KEPT)
@@ -182,10 +183,10 @@ static bool read_map(struct text *text, struct form *form, int depth) {
     form->kind = FORM_MAP;
     for (;;) {
         struct form key, value;
-        if (!blanks(text, depth)) return false;
+        if (!edn_blanks(text, depth)) return false;
         if (text_peek(text) == '}') return text->at++, true;
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
-        if (!form_read(text, &key, depth + 1) || !form_read(text, &value, depth + 1)) return false;
+        if (!edn_form_read(text, &key, depth + 1) || !edn_form_read(text, &value, depth + 1)) return false;
         bool token = key.kind == FORM_KEYWORD && (strcmp(key.word, "token") == 0 || strcmp(key.word, "fence") == 0);
         if (!token || value.kind != FORM_NUMBER) continue;
         form->has_token = true;
@@ -194,8 +195,8 @@ static bool read_map(struct text *text, struct form *form, int depth) {
 }
 
 /* Reads one form; what is nested deeper than twice is skipped. */
-static bool form_read(struct text *text, struct form *form, int depth) {
-    if (!blanks(text, depth)) return false;
+static bool edn_form_read(struct text *text, struct form *form, int depth) {
+    if (!edn_blanks(text, depth)) return false;
     form->kind = FORM_OTHER;
     form->has_token = form->only_numbers = false;
     form->element_count = 0;
@@ -205,7 +206,7 @@ static bool form_read(struct text *text, struct form *form, int depth) {
     bool nested = depth > 2;
     if (byte == '"') {
         text->at++;
-        return string_read(text, form->word);
+        return edn_string_read(text, form->word);
     }
     if (!nested && byte == '[') return text->at++, read_sequence(text, form, ']', depth);
     if (!nested && byte == '(') return text->at++, read_sequence(text, form, ')', depth);
@@ -233,15 +234,15 @@ static bool map_read(struct text *text, struct map *map) {
     map->offset = text_offset(text) - 1;
     for (;;) {
         struct form key;
-        if (!blanks(text, 1)) return false;
+        if (!edn_blanks(text, 1)) return false;
         if (text_peek(text) == '}') return text->at++, true;
         if (text_peek(text) == TEXT_END) return text_fail(text, map->offset, "a map that does not end");
-        if (!form_read(text, &key, 2)) return false;
+        if (!edn_form_read(text, &key, 2)) return false;
         struct form *place = map_place(map, &key);
-        if (!blanks(text, 1)) return false;
+        if (!edn_blanks(text, 1)) return false;
         if (text_peek(text) == '}') return text_fail(text, key.offset, "a key that has no value");
         if (place && place->kind != FORM_NONE) return text_fail(text, key.offset, ":%s stands twice", key.word);
-        if (place ? !form_read(text, place, 2) : !form_skip(text, 2)) return false;
+        if (place ? !edn_form_read(text, place, 2) : !form_skip(text, 2)) return false;
     }
 }
 
@@ -334,7 +335,7 @@ static enum parse_result map_take(struct text *text, struct operations *operatio
 static bool next_map(struct text *text, int *closing, bool *found) {
     *found = false;
     for (;;) {
-        if (!blanks(text, 0)) return false;
+        if (!edn_blanks(text, 0)) return false;
         int byte = text_peek(text);
         if (byte == TEXT_END && *closing)
             return text_fail(text, text_offset(text), "the file ends before '%c'", *closing);
@@ -342,8 +343,8 @@ static bool next_map(struct text *text, int *closing, bool *found) {
         if (byte == '{') return text->at++, *found = true;
         if (byte == '#' && text_peek_second(text) != '{' && text_peek_second(text) != '"') {
             text->at++;
-            if (ends_word(text_peek(text))) return unexpected(text, "after #");
-            if (!word_read(text, NULL)) return false;
+            if (ends_word(text_peek(text))) return edn_unexpected(text, "after #");
+            if (!edn_word_read(text, NULL)) return false;
         } else if (*closing && byte == *closing) {
             text->at++;
             *closing = 0;
@@ -351,7 +352,7 @@ static bool next_map(struct text *text, int *closing, bool *found) {
             text->at++;
             *closing = byte == '[' ? ']' : ')';
         } else {
-            return unexpected(text, "where the map of an operation should be");
+            return edn_unexpected(text, "where the map of an operation should be");
         }
     }
 }

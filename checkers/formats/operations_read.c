@@ -11,7 +11,7 @@
 
 enum { SNIFFED = 4096 };
 
-static bool fail(struct history_error *error, const char *path, const char *what) {
+static bool operations_read_fail(struct history_error *error, const char *path, const char *what) {
     snprintf(error->text, sizeof error->text, "%.100s: %.150s", path, what);
     return false;
 }
@@ -77,7 +77,7 @@ static bool read_records(struct operations_file *operations, const char *path, s
 static bool read_lines(struct operations_file *operations, const char *path, FILE *file, struct history_error *error) {
     struct history_error why = {.text = ""};
     if (history_json_each(file, take_record, &operations->recorded, &operations->source.dropped, &why)) return true;
-    return operations->source.limits.exceeded[0] || fail(error, path, why.text);
+    return operations->source.limits.exceeded[0] || operations_read_fail(error, path, why.text);
 }
 
 static bool read_text(struct operations_file *operations, const char *path, FILE *file, struct history_error *error) {
@@ -86,7 +86,7 @@ static bool read_text(struct operations_file *operations, const char *path, FILE
     text_open(text, file);
     enum parse_result result = operations->format == FORMAT_EDN ? edn_read(text, &operations->source.operations)
                                                                 : atlas_read(text, &operations->source.operations);
-    if (result == PARSE_BAD) fail(error, path, text->error);
+    if (result == PARSE_BAD) operations_read_fail(error, path, text->error);
     free(text);
     return result != PARSE_BAD;
 }
@@ -108,7 +108,7 @@ static const char *numbered_process_name(const struct operation_source *source, 
 
 /* --- the whole --- */
 
-static void begin(struct operations_file *operations, const struct read_settings *settings) {
+static void operations_read_begin(struct operations_file *operations, const struct read_settings *settings) {
     struct operation_source *source = &operations->source;
     memset(operations, 0, sizeof *operations);
     limits_begin(&source->limits, settings->memory_bytes, settings->time_ns);
@@ -130,11 +130,11 @@ bool operations_read(struct operations_file *operations, const char *path, const
                      struct history_error *error) {
     char first[SNIFFED];
     struct stat stat;
-    begin(operations, settings);
+    operations_read_begin(operations, settings);
     FILE *file = fopen(path, "re");
     if (file && fstat(fileno(file), &stat) == 0 && S_ISDIR(stat.st_mode)) errno = EISDIR, fclose(file), file = NULL;
     if (file) file = seekable(file);
-    if (!file) return fail(error, path, strerror(errno));
+    if (!file) return operations_read_fail(error, path, strerror(errno));
     size_t length = fread(first, 1, sizeof first, file);
     rewind(file);
     set_format(operations, settings->format == FORMAT_ANY ? format_of(first, length) : settings->format);

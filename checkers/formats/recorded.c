@@ -75,7 +75,7 @@ static bool event_of(const struct recorded *recorded, const struct history_recor
     return true;
 }
 
-static void doubt(struct operation_source *source, uint64_t index, const char *what) {
+static void recorded_doubt(struct operation_source *source, uint64_t index, const char *what) {
     if (source->fault[0]) return;
     snprintf(source->fault, sizeof source->fault, "record %llu: %s", (unsigned long long)index, what);
 }
@@ -93,7 +93,7 @@ static bool operation_take(struct recorded *recorded, const struct history_recor
     bool busy = operations_under_way(operations, event.process, &open);
     if (event.type == EVENT_INVOKE && busy) operations_end_process(operations, event.process);
     enum take_result taken = operations_take(operations, &event);
-    if (taken == TAKE_REFUSED) doubt(recorded->source, index, operations->fault);
+    if (taken == TAKE_REFUSED) recorded_doubt(recorded->source, index, operations->fault);
     return taken != TAKE_FULL;
 }
 

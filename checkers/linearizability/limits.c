@@ -7,7 +7,7 @@
 
 enum { LOOK_EVERY = 1024, FEWEST_MORE = 4 };
 
-static int64_t now_ns(void) {
+static int64_t limits_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
@@ -15,7 +15,7 @@ static int64_t now_ns(void) {
 
 void limits_begin(struct limits *limits, uint64_t memory_bytes, int64_t time_ns) {
     *limits = (struct limits){.memory_bytes = memory_bytes, .time_ns = time_ns};
-    limits->deadline_ns = time_ns ? now_ns() + time_ns : 0;
+    limits->deadline_ns = time_ns ? limits_now_ns() + time_ns : 0;
 }
 
 void *limits_resize(struct limits *limits, void *old, size_t old_bytes, size_t new_bytes) {
@@ -63,7 +63,7 @@ bool limits_grow(struct limits *limits, void **entries, size_t size, size_t coun
 bool limits_late(struct limits *limits) {
     if (limits->exceeded[0]) return true;
     if (!limits->deadline_ns || ++limits->asked % LOOK_EVERY) return false;
-    if (now_ns() < limits->deadline_ns) return false;
+    if (limits_now_ns() < limits->deadline_ns) return false;
     snprintf(limits->exceeded, sizeof limits->exceeded, "it would take longer than the %.3g s it may take",
              (double)limits->time_ns / 1e9);
     return true;

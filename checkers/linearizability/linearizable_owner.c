@@ -152,7 +152,7 @@ static void release_returned(struct owner_sweep *sweep, const struct operation *
 }
 
 /* Of an acquire, or a renewal that shows one. */
-static void hold_begin(const struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
+static void owner_hold_begin(const struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
     it->holder = sweep->timeline->object->list[index].process;
     it->since = sweep->position;
     it->depth = 1;
@@ -172,7 +172,7 @@ static void renewal_returned(struct owner_sweep *sweep, uint32_t index) {
         struct owner_configuration *now = lapses ? owner_fork(sweep, each) : &sweep->list[each];
         if (!now) return;
         now->dead = !pay_now(sweep, now, operation);
-        if (!now->dead) hold_begin(sweep, now, index);
+        if (!now->dead) owner_hold_begin(sweep, now, index);
         struct owner_configuration *then = &sweep->list[each];
         if (lapses) then->dead = !pay_back_then(sweep, then, operation);
         if (lapses && !sweep->leases) owner_difference_get(sweep, then, process)->releases++;
@@ -197,7 +197,7 @@ static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it
 static void hold(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
-    hold_begin(sweep, it, index);
+    owner_hold_begin(sweep, it, index);
 }
 
 /* Could the acquire and a free release of its process have taken up the last free moment? */
@@ -262,7 +262,7 @@ static void supply_free(struct owner_sweep *sweep, struct owner_supply *supply) 
     *supply = (struct owner_supply){0};
 }
 
-static void violated(struct owner_sweep *sweep, uint32_t index) {
+static void owner_violated(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     const char *why = operation->kind != OPERATION_ACQUIRE
                           ? "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
@@ -277,7 +277,7 @@ static void violated(struct owner_sweep *sweep, uint32_t index) {
     }
 }
 
-static void called(struct owner_sweep *sweep, uint32_t index) {
+static void owner_called(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     bool acquires = operation->kind == OPERATION_ACQUIRE;
     if (timeline_standing(sweep->timeline, operation) == STANDS_FREE) {
@@ -293,10 +293,10 @@ static void called(struct owner_sweep *sweep, uint32_t index) {
 }
 
 /* Takes one event of the prefix: whatever returns there is firm. False: no configuration is left. */
-static bool take(struct owner_sweep *sweep, uint32_t event) {
+static bool owner_take(struct owner_sweep *sweep, uint32_t event) {
     uint32_t index = event / 2;
     const struct operation *operation = &sweep->timeline->object->list[index];
-    if (event % 2 == 0) return called(sweep, index), true;
+    if (event % 2 == 0) return owner_called(sweep, index), true;
     for (size_t each = 0; each < sweep->under_way_count; each++)
         if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
     if (operation->kind == OPERATION_RELEASE) release_returned(sweep, operation);
@@ -305,13 +305,13 @@ static bool take(struct owner_sweep *sweep, uint32_t event) {
     else acquire_returned(sweep, index);
     bool alive = false;
     for (size_t each = 0; each < sweep->count; each++) alive |= !sweep->list[each].dead;
-    if (!alive && !sweep->limits->exceeded[0]) violated(sweep, index);
+    if (!alive && !sweep->limits->exceeded[0]) owner_violated(sweep, index);
     else if (alive) owner_prune(sweep);
     return alive;
 }
 
 /* Sweeps over one prefix. The result says violated, or stays as it was. */
-static void run(struct owner_sweep *sweep) {
+static void owner_run(struct owner_sweep *sweep) {
     const struct concurrent_object *object = sweep->timeline->object;
     sweep->last_firm = limits_numbers(sweep->limits, sweep->processes);
     bool made = sweep->last_firm && supply_make(sweep, &sweep->releases) && supply_make(sweep, &sweep->acquires) &&
@@ -333,7 +333,7 @@ static void run(struct owner_sweep *sweep) {
         sweep->position = position;
         uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;
-        if (!take(sweep, event) || limits_late(sweep->limits)) break;
+        if (!owner_take(sweep, event) || limits_late(sweep->limits)) break;
     }
     for (size_t each = 0; each < sweep->count; each++) owner_configuration_free(sweep, &sweep->list[each]);
     sweep->count = sweep->under_way_count = 0;
@@ -351,7 +351,7 @@ static void bisect(struct owner_sweep *sweep) {
         tried = (struct linearizable_result){.status = VERDICT_HOLDS, .configurations = found.configurations};
         sweep->timeline->prefix = middle;
         sweep->result = &tried;
-        run(sweep);
+        owner_run(sweep);
         bool violated_here = tried.status == VERDICT_VIOLATED;
         guess = violated_here && middle == guess ? guess - 1 : 0; /* a right guess needs one more step */
         if (violated_here) found = tried, bad = middle;
@@ -378,7 +378,7 @@ void linearizable_owner(struct timeline *timeline, const struct linearizable_set
                                 .leases = settings->leases,
                                 .processes = timeline->processes};
     bool fenced = settings->model == MODEL_FENCED_MUTEX;
-    if (!fenced || token_order_make(&sweep.order, timeline, limits)) run(&sweep);
+    if (!fenced || token_order_make(&sweep.order, timeline, limits)) owner_run(&sweep);
     if (fenced && result->status == VERDICT_VIOLATED) bisect(&sweep);
     token_order_free(&sweep.order, limits);
     limits_free(limits, sweep.list, sweep.room * sizeof *sweep.list);

@@ -79,7 +79,7 @@ static uint64_t configuration_hash(const struct register_configuration *it) {
     return hash_mix(hash_mix(hash_mix(1, it->placed), (uint64_t)it->value), it->used);
 }
 
-static bool table_grow(struct register_search *search, uint32_t **table, size_t *room) {
+static bool register_table_grow(struct register_search *search, uint32_t **table, size_t *room) {
     size_t wanted = *room ? *room * 2 : 64;
     void *grown = limits_resize(search->limits, *table, *room * sizeof **table, wanted * sizeof **table);
     if (!grown) return false;
@@ -98,7 +98,7 @@ static void set_place(struct set *set, size_t index) {
 /* Past the limit it is not kept. */
 static void set_add(struct register_search *search, struct set *set, const struct register_configuration *it) {
     if (2 * (set->count + 1) > set->table_room) {
-        if (!table_grow(search, &set->table, &set->table_room)) return;
+        if (!register_table_grow(search, &set->table, &set->table_room)) return;
         for (size_t each = 0; each < set->count; each++) set_place(set, each);
     }
     size_t place = configuration_hash(it) & (set->table_room - 1);
@@ -147,7 +147,7 @@ static bool uses_settle(struct register_search *search, size_t start, uint32_t *
     struct uses *uses = &search->uses;
     size_t count = uses->pool_count - start, known;
     if (2 * (uses->count + 1) > uses->table_room) {
-        if (!table_grow(search, &uses->table, &uses->table_room)) return false;
+        if (!register_table_grow(search, &uses->table, &uses->table_room)) return false;
         for (uint32_t each = 0; each < uses->count; each++) {
             size_t length = (each + 1 < uses->count ? uses->starts[each + 1] : start) - uses->starts[each];
             size_t place = use_hash(uses->pool + uses->starts[each], length) & (uses->table_room - 1);
@@ -198,7 +198,7 @@ static bool uses_more(struct register_search *search, uint32_t list, uint32_t so
 
 /* --- placing --- */
 
-static bool allows(const struct operation *operation, int64_t value) {
+static bool register_allows(const struct operation *operation, int64_t value) {
     if (operation->kind == OPERATION_READ) return operation->value == value;
     return operation->kind == OPERATION_WRITE || operation->from == value;
 }
@@ -216,7 +216,7 @@ static void place_reads(const struct register_search *search, struct register_co
 static bool is_wanted(const struct register_search *search, const struct register_configuration *it, int64_t value) {
     for (uint64_t left = search->busy & ~it->placed; left; left &= left - 1) {
         const struct operation *operation = in_slot(search, (unsigned)__builtin_ctzll(left));
-        if (operation->kind != OPERATION_WRITE && allows(operation, value)) return true;
+        if (operation->kind != OPERATION_WRITE && register_allows(operation, value)) return true;
     }
     for (uint32_t each = 0; each < search->sort_count; each++) {
         const struct sort *sort = &search->sorts[each];
@@ -248,7 +248,7 @@ static void expand(struct register_search *search, const struct register_configu
         for (uint64_t left = search->busy & ~it.placed; left; left &= left - 1) {
             unsigned other = (unsigned)__builtin_ctzll(left);
             const struct operation *operation = in_slot(search, other);
-            if (!allows(operation, it.value)) continue;
+            if (!register_allows(operation, it.value)) continue;
             struct register_configuration then = it;
             then.placed |= (uint64_t)1 << other;
             if (operation->kind != OPERATION_READ) then.value = operation->value;
@@ -276,7 +276,7 @@ static int by_state(const void *left, const void *right) {
     return one->used < two->used ? -1 : one->used > two->used;
 }
 
-static bool uses_no_more(const struct register_search *search, uint32_t one, uint32_t other) {
+static bool register_uses_no_more(const struct register_search *search, uint32_t one, uint32_t other) {
     size_t count;
     const struct use *use = uses_of(&search->uses, one, &count);
     for (size_t each = 0; each < count; each++)
@@ -296,7 +296,7 @@ static void prune(struct register_search *search) {
         for (size_t other = first; other < next->count && other < first + COMPARED && !needless; other++) {
             const struct register_configuration *that = &next->list[other];
             if (that->placed != it->placed || that->value != it->value) break;
-            needless = other != each && uses_no_more(search, that->used, it->used);
+            needless = other != each && register_uses_no_more(search, that->used, it->used);
         }
         if (!needless) set_add(search, &search->now, it);
     }
@@ -307,7 +307,7 @@ static void prune(struct register_search *search) {
 /* --- events --- */
 
 /* A write can always happen at its return. */
-static void violated(struct register_search *search, uint32_t index) {
+static void register_violated(struct register_search *search, uint32_t index) {
     const struct operation *operation = &search->timeline->object->list[index];
     char why[240];
     size_t used =
@@ -327,7 +327,7 @@ static void violated(struct register_search *search, uint32_t index) {
     }
 }
 
-static bool called(struct register_search *search, uint32_t index) {
+static bool register_called(struct register_search *search, uint32_t index) {
     const struct operation *operation = &search->timeline->object->list[index];
     if (timeline_standing(search->timeline, operation) == STANDS_FREE) {
         if (operation->kind == OPERATION_READ) return true;
@@ -372,7 +372,7 @@ static bool returned(struct register_search *search, uint32_t index) {
             if (it.placed & bit) it.placed &= ~bit, set_add(search, &search->next, &it);
             else expand(search, &it, slot);
         }
-        if (search->next.count == 0 && !search->limits->exceeded[0]) return violated(search, index), false;
+        if (search->next.count == 0 && !search->limits->exceeded[0]) return register_violated(search, index), false;
         prune(search);
     }
     search->busy &= ~bit;
@@ -393,7 +393,7 @@ void linearizable_register(struct timeline *timeline, const struct linearizable_
     for (uint32_t position = 0; going && position < timeline->length && !limits_late(limits); position++) {
         uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;
-        going = event % 2 ? returned(search, event / 2) : called(search, event / 2);
+        going = event % 2 ? returned(search, event / 2) : register_called(search, event / 2);
     }
     set_free(search, &search->now);
     set_free(search, &search->next);

@@ -35,7 +35,7 @@ void operations_begin(struct operations *operations, struct limits *limits, cons
 
 /* --- processes and objects --- */
 
-static bool table_grow(struct operations *operations) {
+static bool operations_table_grow(struct operations *operations) {
     size_t room = operations->table_room ? operations->table_room * 2 : 64;
     uint32_t *table = limits_resize(operations->limits, NULL, 0, room * sizeof *table);
     if (!table) return false;
@@ -65,7 +65,7 @@ static uint32_t process_find(const struct operations *operations, int64_t number
 
 /* Adds a process that is not there yet. NONE: a limit is reached. */
 static uint32_t process_get(struct operations *operations, int64_t number) {
-    if (2 * operations->process_count >= operations->table_room && !table_grow(operations)) return NONE;
+    if (2 * operations->process_count >= operations->table_room && !operations_table_grow(operations)) return NONE;
     uint32_t *slot = process_slot(operations, number);
     if (*slot != NONE) return *slot;
     if (!limits_grow(operations->limits, (void **)&operations->processes, sizeof *operations->processes,
@@ -76,7 +76,7 @@ static uint32_t process_get(struct operations *operations, int64_t number) {
     return *slot;
 }
 
-static bool is_object(const struct concurrent_object *object, const char *name) {
+static bool operations_is_object(const struct concurrent_object *object, const char *name) {
     if (!object->name || !name) return object->name == name;
     return strcmp(object->name, name) == 0;
 }
@@ -85,9 +85,9 @@ static bool is_object(const struct concurrent_object *object, const char *name) 
  * mostly it is the `likely` one. */
 static uint32_t object_get(struct operations *operations, const char *name, uint32_t likely) {
     struct concurrent_object *objects = operations->objects;
-    if (likely < operations->object_count && is_object(&objects[likely], name)) return likely;
+    if (likely < operations->object_count && operations_is_object(&objects[likely], name)) return likely;
     for (uint32_t each = 0; each < operations->object_count; each++)
-        if (is_object(&objects[each], name)) return each;
+        if (operations_is_object(&objects[each], name)) return each;
     if (!limits_grow(operations->limits, (void **)&operations->objects, sizeof *objects, operations->object_count,
                      &operations->object_room))
         return NONE;
@@ -163,7 +163,7 @@ static enum outcome acquired(struct operations *operations, struct holding *hold
 
 /* A release that failed is read by the policy where the releaser had been granted the lock and had not been answered to
  * a release since; otherwise it never happened. */
-static enum outcome released(struct operations *operations, struct holding *holding, enum event_type type) {
+static enum outcome operations_released(struct operations *operations, struct holding *holding, enum event_type type) {
     if (type == EVENT_UNKNOWN) return OUTCOME_UNKNOWN;
     bool granted = holding->grants > 0;
     holding->grants -= granted;
@@ -173,8 +173,9 @@ static enum outcome released(struct operations *operations, struct holding *hold
 }
 
 /* A renewal that was answered ok says that its process held the lock. Any other says nothing, and never happened. */
-static bool renewed(struct operations *operations, struct operation_process *process, struct holding *holding,
-                    struct operation *operation, const struct operation_event *event) {
+static bool operations_renewed(struct operations *operations, struct operation_process *process,
+                               struct holding *holding, struct operation *operation,
+                               const struct operation_event *event) {
     if (event->type != EVENT_OK) return true;
     if (!operations->policies.owned)
         return holding->lease == NONE || lease_from(operations, process, holding, operation->call);
@@ -187,13 +188,13 @@ static bool settle(struct operations *operations, struct operation_process *proc
                    const struct operation_event *event) {
     struct holding *holding = holding_get(operations, process);
     if (!holding) return false;
-    if (operation->kind == OPERATION_RENEW) return renewed(operations, process, holding, operation, event);
+    if (operation->kind == OPERATION_RENEW) return operations_renewed(operations, process, holding, operation, event);
     uint32_t end = operation->end;
     enum outcome outcome = event->type == EVENT_OK     ? OUTCOME_OK
                            : event->type == EVENT_FAIL ? OUTCOME_REFUSED
                                                        : OUTCOME_UNKNOWN;
     if (operation->kind == OPERATION_ACQUIRE) outcome = acquired(operations, holding, event->type);
-    if (operation->kind == OPERATION_RELEASE) outcome = released(operations, holding, event->type);
+    if (operation->kind == OPERATION_RELEASE) outcome = operations_released(operations, holding, event->type);
     struct concurrent_object *object = &operations->objects[process->object];
     object->ok += outcome == OUTCOME_OK;
     object->unknown += outcome == OUTCOME_UNKNOWN;
@@ -240,7 +241,7 @@ static enum take_result complete(struct operations *operations, struct operation
                                  const struct operation_event *event) {
     if (process->open == NONE) return refuse(operations, "it completes an operation that was never invoked");
     struct concurrent_object *object = &operations->objects[process->object];
-    if (event->object && !is_object(object, event->object))
+    if (event->object && !operations_is_object(object, event->object))
         return refuse(operations, "it completes an operation on something else");
     if (object->clock > POSITIONS_MAX) return refuse(operations, "more events than can be numbered");
     struct operation *operation = &object->list[process->open];

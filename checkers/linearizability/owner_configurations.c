@@ -8,7 +8,7 @@ void owner_configuration_free(struct owner_sweep *sweep, struct owner_configurat
 }
 
 /* A copy of bytes; NULL if there are none, or past the limit. */
-static void *copy(struct owner_sweep *sweep, const void *bytes, size_t size) {
+static void *owner_configurations_copy(struct owner_sweep *sweep, const void *bytes, size_t size) {
     void *made = size ? limits_resize(sweep->limits, NULL, 0, size) : NULL;
     return made ? memcpy(made, bytes, size) : NULL;
 }
@@ -19,8 +19,10 @@ struct owner_configuration *owner_fork(struct owner_sweep *sweep, size_t index) 
     const struct owner_configuration *from = &sweep->list[index];
     struct owner_configuration *made = &sweep->list[sweep->count++];
     *made = *from;
-    made->differences = copy(sweep, from->differences, from->difference_count * sizeof *from->differences);
-    made->tokens.gaps = copy(sweep, from->tokens.gaps, from->tokens.gap_count * sizeof *from->tokens.gaps);
+    made->differences =
+        owner_configurations_copy(sweep, from->differences, from->difference_count * sizeof *from->differences);
+    made->tokens.gaps =
+        owner_configurations_copy(sweep, from->tokens.gaps, from->tokens.gap_count * sizeof *from->tokens.gaps);
     if (!made->differences) made->difference_count = 0;
     if (!made->tokens.gaps) made->tokens.gap_count = 0;
     made->difference_room = made->difference_count;
@@ -131,7 +133,8 @@ static void fold(struct owner_sweep *sweep) {
 }
 
 /* Has `one` used no more, and does it owe no more, than `other`? */
-static bool uses_no_more(const struct owner_configuration *one, const struct owner_configuration *other) {
+static bool owner_configurations_uses_no_more(const struct owner_configuration *one,
+                                              const struct owner_configuration *other) {
     for (size_t each = 0; each < one->difference_count; each++) {
         const struct owner_difference *mine = &one->differences[each], *theirs = difference_find(other, mine->process);
         if (mine->releases > (theirs ? theirs->releases : 0) || mine->acquires > (theirs ? theirs->acquires : 0))
@@ -149,7 +152,8 @@ static bool uses_no_more(const struct owner_configuration *one, const struct own
  * nothing: then the hold of `other` must be there in `one`, as deep, or `one` can end its own. */
 static bool is_as_good(const struct owner_sweep *sweep, const struct owner_configuration *one,
                        const struct owner_configuration *other) {
-    if (!uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens)) return false;
+    if (!owner_configurations_uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens))
+        return false;
     if (sweep->leases && one->holder != other->holder) return other->holder == NOBODY && owner_may_lapse(sweep, one);
     bool lacks_token = sweep->model == MODEL_FENCED_MUTEX && one->tokens.newest >= other->tokens.newest;
     if (lacks_token && other->holder != NOBODY && one->holder != other->holder) return false;

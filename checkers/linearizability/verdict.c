@@ -4,7 +4,7 @@
 
 #include "checkers/linearizability/models.h"
 
-static void doubt(struct linearizability_verdict *verdict, const char *why) {
+static void verdict_doubt(struct linearizability_verdict *verdict, const char *why) {
     if (verdict->status == VERDICT_VIOLATED) return;
     verdict->status = VERDICT_INCONCLUSIVE;
     if (!verdict->reason[0]) snprintf(verdict->reason, sizeof verdict->reason, "%s", why);
@@ -14,11 +14,12 @@ static void doubt(struct linearizability_verdict *verdict, const char *why) {
 static void check_assumptions(const struct operation_source *source, enum model model, bool firm,
                               struct linearizability_verdict *verdict) {
     char why[128];
-    if (!firm) doubt(verdict, model == MODEL_REGISTER ? "nothing was read or written" : "nobody was granted the lock");
+    if (!firm)
+        verdict_doubt(verdict, model == MODEL_REGISTER ? "nothing was read or written" : "nobody was granted the lock");
     if (source->dropped || source->torn) {
         snprintf(why, sizeof why, "%llu records are torn, %llu found no room", (unsigned long long)source->torn,
                  (unsigned long long)source->dropped);
-        doubt(verdict, why);
+        verdict_doubt(verdict, why);
     }
 }
 
@@ -38,7 +39,7 @@ static void add_result(struct linearizability_verdict *verdict, const struct ope
     verdict->unknown += object->unknown;
     if (result->configurations > verdict->configurations) verdict->configurations = result->configurations;
     if (result->status == VERDICT_INCONCLUSIVE)
-        doubt(verdict, result->fault[0] ? result->fault : source->limits.exceeded);
+        verdict_doubt(verdict, result->fault[0] ? result->fault : source->limits.exceeded);
     if (result->status != VERDICT_VIOLATED) return;
     verdict->status = VERDICT_VIOLATED;
     verdict->violated++;
@@ -51,8 +52,8 @@ bool linearizability_judge(struct operation_source *source, const struct lineari
     struct linearizable_result result;
     bool firm = false;
     *verdict = (struct linearizability_verdict){.status = VERDICT_HOLDS};
-    if (source->fault[0]) doubt(verdict, source->fault);
-    else if (source->limits.exceeded[0]) doubt(verdict, source->limits.exceeded);
+    if (source->fault[0]) verdict_doubt(verdict, source->fault);
+    else if (source->limits.exceeded[0]) verdict_doubt(verdict, source->limits.exceeded);
     for (size_t each = 0; each < source->operations.object_count; each++) {
         if (source->fault[0] || source->limits.exceeded[0]) break;
         const struct concurrent_object *object = &source->operations.objects[each];

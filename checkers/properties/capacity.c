@@ -51,7 +51,7 @@ static void leave(struct permit_pool *pool, struct permits *permits) {
     permits->out = permits->taken = 0;
 }
 
-static SELDOM void lapse(struct permit_pool *pool, int64_t mono_ns) {
+static SELDOM void capacity_lapse(struct permit_pool *pool, int64_t mono_ns) {
     for (struct permits *permits = pool->first, *later; permits; permits = later) {
         later = permits->later;
         if (permits->until_ns == 0 || permits->until_ns > mono_ns) continue;
@@ -80,7 +80,7 @@ static SELDOM void surplus(struct checking *my, const struct event *event, const
              check_grant(my->check, violation.records[0], early, sizeof early));
 }
 
-static void answered(struct checking *my, const struct event *event) {
+static void capacity_answered(struct checking *my, const struct event *event) {
     struct capacity *self = my->state;
     struct permit_pool *pool = my_lock(my, event->lock);
     struct permits *permits = my_member(my, event->member);
@@ -89,7 +89,7 @@ static void answered(struct checking *my, const struct event *event) {
         return;
     }
     self->granted |= event->lock->capacity > 1;
-    if (pool->stamped) lapse(pool, event->record->mono_ns);
+    if (pool->stamped) capacity_lapse(pool, event->record->mono_ns);
     bool nested = permits->out && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (!nested && event->lock->capacity > 1 && pool->out >= event->lock->capacity) surplus(my, event, pool);
     if (permits->out == 0) join(pool, permits);
@@ -102,7 +102,7 @@ static void answered(struct checking *my, const struct event *event) {
     pool->out += !nested;
 }
 
-static void asked(struct checking *my, const struct event *event) {
+static void capacity_asked(struct checking *my, const struct event *event) {
     struct permit_pool *pool = my_lock(my, event->lock);
     struct permits *permits = my_member(my, event->member);
     permits->asked = event->index;
@@ -136,21 +136,21 @@ static SELDOM void unowned(struct checking *my, const struct event *event) {
              check_when(my->check, event->record->mono_ns, when, sizeof when));
 }
 
-static void released(struct checking *my, const struct event *event) {
+static void capacity_released(struct checking *my, const struct event *event) {
     struct permits *permits = my_member(my, event->member);
     if (!event->asked || permits->asked != event->asked) return;
     if (event->record->outcome != OUTCOME_OK) permits->perhaps += permits->had;
     else if (!permits->had && event->lock->capacity > 1) unowned(my, event);
 }
 
-static void announced(struct checking *my, const struct event *event) {
+static void capacity_announced(struct checking *my, const struct event *event) {
     struct permits *permits = my_member(my, event->member);
     struct permit_pool *pool = my_lock(my, event->lock);
     if (permits->out) permits->until_ns = validity_until_ns(event->record);
     pool->stamped = true;
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void capacity_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct permits *permits = my_member(my, member);
         if (permits->out) leave(my_lock(my, member->lock), permits);
@@ -158,12 +158,12 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     }
 }
 
-static void opened(struct checking *my, const struct event *event) {
+static void capacity_opened(struct checking *my, const struct event *event) {
     struct capacity *self = my->state;
     self->applies |= event->lock->capacity > 1;
 }
 
-static void finish(struct checking *my) {
+static void capacity_finish(struct checking *my) {
     const struct capacity *self = my->state;
     my->verdict.applies = self->applies;
     verdict_decide(&my->verdict, self->granted,
@@ -178,11 +178,11 @@ const struct checker CHECKER_CAPACITY = {
     .state_size = sizeof(struct capacity),
     .lock_size = sizeof(struct permit_pool),
     .member_size = sizeof(struct permits),
-    .on = {[HISTORY_LOCK_OPEN] = opened,
-           [HISTORY_ACQUIRE_RETURN] = answered,
-           [HISTORY_RELEASE_INVOKE] = asked,
-           [HISTORY_RELEASE_RETURN] = released,
-           [HISTORY_VALIDITY] = announced,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+    .on = {[HISTORY_LOCK_OPEN] = capacity_opened,
+           [HISTORY_ACQUIRE_RETURN] = capacity_answered,
+           [HISTORY_RELEASE_INVOKE] = capacity_asked,
+           [HISTORY_RELEASE_RETURN] = capacity_released,
+           [HISTORY_VALIDITY] = capacity_announced,
+           [HISTORY_ACTOR_EXIT] = capacity_ended},
+    .finish = capacity_finish,
 };

@@ -5,7 +5,7 @@
 
 extern const struct checker CHECKER_COST;
 
-static void finish(struct checking *my) {
+static void cost_finish(struct checking *my) {
     const struct check *check = my->check;
     double grants = (double)check->granted;
     uint64_t attempts = check->seen[HISTORY_ACQUIRE_INVOKE], renewals = check->seen[HISTORY_RENEW_INVOKE],
@@ -29,5 +29,5 @@ const struct checker CHECKER_COST = {
     .title = "cost",
     .question = "how many operations did a grant take?",
     .advisory = true,
-    .finish = finish,
+    .finish = cost_finish,
 };

@@ -71,7 +71,7 @@ struct fairness_case {
     bool to_the_end;
 };
 
-static SELDOM void violate(struct checking *my, struct fairness_case shown) {
+static SELDOM void fairness_violate(struct checking *my, struct fairness_case shown) {
     char name[64], waiter[64], since[40], when[40];
     struct history_record waits = check_record_at(my->check, shown.asked);
     struct history_record grant = check_record_at(my->check, shown.granted);
@@ -98,20 +98,20 @@ static bool is_later(const struct checking *my, int64_t early_ns, int64_t late_n
 }
 
 /* A wait has ended at a record, with a grant or otherwise, or (0) goes on to the end of the history. */
-static void wait_end(struct checking *my, const struct check_lock *lock, const struct fairness_side *side, bool granted,
-                     uint64_t ended, int64_t ended_ns) {
+static void fairness_wait_end(struct checking *my, const struct check_lock *lock, const struct fairness_side *side,
+                              bool granted, uint64_t ended, int64_t ended_ns) {
     if (!side->passed) return;
     if ((granted && lock->capacity == 1) || is_later(my, side->passed_ns, ended_ns))
-        violate(my, (struct fairness_case){
-                        .asked = side->asked, .granted = side->passed, .ended = ended, .to_the_end = !ended});
+        fairness_violate(my, (struct fairness_case){
+                                 .asked = side->asked, .granted = side->passed, .ended = ended, .to_the_end = !ended});
 }
 
-static void invoked(struct checking *my, const struct event *event) {
+static void fairness_invoked(struct checking *my, const struct event *event) {
     struct fairness_side *side = my_member(my, event->member);
     struct fairness_queue *queue = my_lock(my, event->lock);
     ((struct fairness_share *)my_actor(my, event->actor))->asked = true;
     if (side->asked) {
-        wait_end(my, event->lock, side, false, event->index, event->record->mono_ns);
+        fairness_wait_end(my, event->lock, side, false, event->index, event->record->mono_ns);
         queue_remove(queue, side);
     }
     side->asked = event->index;
@@ -120,7 +120,7 @@ static void invoked(struct checking *my, const struct event *event) {
     queue_add(queue, side);
 }
 
-static void pass(struct fairness_side *late, const struct event *grant) {
+static void fairness_pass(struct fairness_side *late, const struct event *grant) {
     if (late->passed) return;
     late->passed = grant->index;
     late->passed_ns = grant->record->mono_ns;
@@ -143,13 +143,13 @@ static void overtake(struct checking *my, const struct event *event, const struc
     self->most = most;
     if (judged && in_order)
         for (struct fairness_side *late = queue->first; late != side; late = late->later)
-            if (is_later(my, late->asked_ns, side->asked_ns)) pass(late, event);
+            if (is_later(my, late->asked_ns, side->asked_ns)) fairness_pass(late, event);
     if (judged && !in_order && side->asked_before > queue->first->asked)
-        violate(my, (struct fairness_case){
-                        .asked = queue->first->asked, .granted = event->index, .again = event->member->grant});
+        fairness_violate(my, (struct fairness_case){
+                                 .asked = queue->first->asked, .granted = event->index, .again = event->member->grant});
 }
 
-static void answered(struct checking *my, const struct event *event) {
+static void fairness_answered(struct checking *my, const struct event *event) {
     struct fairness *self = my->state;
     struct fairness_side *side = my_member(my, event->member);
     struct fairness_queue *queue = my_lock(my, event->lock);
@@ -165,30 +165,30 @@ static void answered(struct checking *my, const struct event *event) {
         side->asked_before = side->asked;
     }
     side->depth += ok;
-    wait_end(my, event->lock, side, ok, event->index, event->record->mono_ns);
+    fairness_wait_end(my, event->lock, side, ok, event->index, event->record->mono_ns);
     queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     self->longest_ns = larger(self->longest_ns, waited_ns);
     side->asked = 0;
 }
 
-static void releases(struct checking *my, const struct event *event) {
+static void fairness_releases(struct checking *my, const struct event *event) {
     struct fairness_side *side = my_member(my, event->member);
     if (side->depth) side->depth--;
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void fairness_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct fairness_side *side = my_member(my, member);
         if (side->asked) {
-            wait_end(my, member->lock, side, false, event->index, event->record->mono_ns);
+            fairness_wait_end(my, member->lock, side, false, event->index, event->record->mono_ns);
             queue_remove(my_lock(my, member->lock), side);
         }
         *side = (struct fairness_side){0};
     }
 }
 
-static void opened(struct checking *my, const struct event *event) {
+static void fairness_opened(struct checking *my, const struct event *event) {
     ((struct fairness *)my->state)->promised |= event->lock->traits & CHECK_TRAIT_FAIR;
 }
 
@@ -203,13 +203,13 @@ static double jain(const struct checking *my) {
     return squares > 0 ? sum * sum / (clients * squares) : 0;
 }
 
-static void finish(struct checking *my) {
+static void fairness_finish(struct checking *my) {
     struct fairness *self = my->state;
     const uint64_t *seen = my->check->seen;
     for (struct check_lock *lock = my->check->locks; lock; lock = lock->next)
         for (const struct fairness_side *side = ((struct fairness_queue *)my_lock(my, lock))->first; side;
              side = side->later)
-            wait_end(my, lock, side, false, 0, my->check->now_ns);
+            fairness_wait_end(my, lock, side, false, 0, my->check->now_ns);
     struct verdict *verdict = &my->verdict;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){0};
@@ -232,10 +232,10 @@ const struct checker CHECKER_FAIRNESS = {
     .lock_size = sizeof(struct fairness_queue),
     .actor_size = sizeof(struct fairness_share),
     .member_size = sizeof(struct fairness_side),
-    .on = {[HISTORY_LOCK_OPEN] = opened,
-           [HISTORY_ACQUIRE_INVOKE] = invoked,
-           [HISTORY_ACQUIRE_RETURN] = answered,
-           [HISTORY_RELEASE_INVOKE] = releases,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+    .on = {[HISTORY_LOCK_OPEN] = fairness_opened,
+           [HISTORY_ACQUIRE_INVOKE] = fairness_invoked,
+           [HISTORY_ACQUIRE_RETURN] = fairness_answered,
+           [HISTORY_RELEASE_INVOKE] = fairness_releases,
+           [HISTORY_ACTOR_EXIT] = fairness_ended},
+    .finish = fairness_finish,
 };

@@ -115,7 +115,7 @@ static SELDOM uint64_t given_before(const struct checking *my, const struct even
     return until_ns == INT64_MIN ? 0 : look_back(my, event, since, (struct sought){.before_ns = until_ns});
 }
 
-static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
+static SELDOM void fencing_violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
     static const char *const why[] = {[MISSING] = "no token, though the lock gives them",
                                       [REPEATED] = "a token that had been given out before",
                                       [FALLING] =
@@ -139,7 +139,7 @@ static SELDOM void violate(struct checking *my, const struct event *event, unsig
              check_when(my->check, event->record->mono_ns, when, sizeof when), why[sort], other);
 }
 
-static void invoked(struct checking *my, const struct event *event) {
+static void fencing_invoked(struct checking *my, const struct event *event) {
     const struct tokens *tokens = my_lock(my, event->lock);
     struct fencing_side *side = my_member(my, event->member);
     side->invoked = event->index;
@@ -152,16 +152,16 @@ static SELDOM void given_together(struct checking *my, const struct event *event
                                   bool again) {
     uint64_t earlier = again ? 0 : given_before(my, event, since);
     if (earlier) {
-        violate(my, event, DRAWN_EARLY, earlier);
+        fencing_violate(my, event, DRAWN_EARLY, earlier);
         return;
     }
     bool known = floor.index && floor.token == event->record->token;
     uint64_t same = known ? floor.index : look_back(my, event, since, (struct sought){.same = true});
-    if (same) violate(my, event, REPEATED, same);
+    if (same) fencing_violate(my, event, REPEATED, same);
 }
 
-static void given(struct checking *my, const struct event *event, const struct fencing_side *side, struct issued floor,
-                  uint64_t since, bool again) {
+static void fencing_given(struct checking *my, const struct event *event, const struct fencing_side *side,
+                          struct issued floor, uint64_t since, bool again) {
     struct fencing *self = my->state;
     struct issued *newest = &((struct tokens *)my_lock(my, event->lock))->newest;
     int64_t token = event->record->token;
@@ -171,11 +171,11 @@ static void given(struct checking *my, const struct event *event, const struct f
         return; /* the same token again: nothing new was given out */
     self->changed += again && side->token != token;
     if (token == 0) {
-        violate(my, event, MISSING, 0);
+        fencing_violate(my, event, MISSING, 0);
     } else if (token_is_newer(token, newest)) {
         *newest = (struct issued){token, event->index};
     } else if (token_is_older(token, &floor)) {
-        violate(my, event, FALLING, floor.index);
+        fencing_violate(my, event, FALLING, floor.index);
     } else {
         given_together(my, event, floor, since, again);
     }
@@ -188,7 +188,7 @@ static bool is_newest(const struct checking *my, const struct event *event, cons
     return !again && tokens->granted_ns < kept_out_until_ns(my, event, since);
 }
 
-static void answered(struct checking *my, const struct event *event) {
+static void fencing_answered(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     struct fencing_side *side = my_member(my, event->member);
     struct tokens *tokens = my_lock(my, event->lock);
@@ -198,7 +198,7 @@ static void answered(struct checking *my, const struct event *event) {
     self->applies |= event->record->token != 0;
     if (event->record->outcome != OUTCOME_OK) return;
     bool again = side->depth && event->lock->traits & CHECK_TRAIT_REENTRANT;
-    given(my, event, side, floor, since, again);
+    fencing_given(my, event, side, floor, since, again);
     side->depth = again ? side->depth + 1 : 1;
     side->token = event->record->token;
     side->is_newest = is_newest(my, event, tokens, since, again);
@@ -206,12 +206,12 @@ static void answered(struct checking *my, const struct event *event) {
     tokens->granted = event->index;
 }
 
-static void released(struct checking *my, const struct event *event) {
+static void fencing_released(struct checking *my, const struct event *event) {
     struct fencing_side *side = my_member(my, event->member);
     if (side->depth && !event->failed) side->depth--;
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void fencing_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct fencing_side *side = my_member(my, member);
         side->depth = 0;
@@ -219,7 +219,7 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     }
 }
 
-static SELDOM void violate_stale(struct checking *my, const struct event *event, uint64_t newer) {
+static SELDOM void fencing_violate_stale(struct checking *my, const struct event *event, uint64_t newer) {
     const struct history_record *record = event->record;
     char late[64], early[64], when[40];
     struct history_record other = check_record_at(my->check, newer);
@@ -271,7 +271,7 @@ static SELDOM void violate_wrongful(struct checking *my, const struct event *eve
              (long long)other.token);
 }
 
-static void refused(struct checking *my, const struct event *event) {
+static void fencing_refused(struct checking *my, const struct event *event) {
     const struct issued *seen = event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : NULL;
     bool wrongful = seen && event->record->token && token_is_older(event->record->token, seen) && holds(my, event);
     if (wrongful) violate_wrongful(my, event, seen->index);
@@ -281,23 +281,23 @@ static void refused(struct checking *my, const struct event *event) {
 static void accessed(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     const struct history_record *record = event->record;
-    if (record->outcome == OUTCOME_REFUSED) refused(my, event);
+    if (record->outcome == OUTCOME_REFUSED) fencing_refused(my, event);
     if (record->token == 0) return;
     self->applies = true;
     if (record->outcome != OUTCOME_OK) return;
     if (event->lock && event->lock->capacity > 1) return;
     struct issued *seen =
         event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : &self->seen[record->object];
-    if (token_is_older(record->token, seen)) violate_stale(my, event, seen->index);
+    if (token_is_older(record->token, seen)) fencing_violate_stale(my, event, seen->index);
     else *seen = (struct issued){record->token, event->index};
 }
 
-static void opened(struct checking *my, const struct event *event) {
+static void fencing_opened(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     self->applies |= event->lock->traits & CHECK_TRAIT_TOKEN;
 }
 
-static void finish(struct checking *my) {
+static void fencing_finish(struct checking *my) {
     const struct fencing *self = my->state;
     my->verdict.applies = self->applies;
     my->verdict.measures[0] = (struct verdict_measure){"tokens_changed_on_reentry", (double)self->changed};
@@ -316,12 +316,12 @@ const struct checker CHECKER_FENCING = {
     .state_size = sizeof(struct fencing),
     .lock_size = sizeof(struct tokens),
     .member_size = sizeof(struct fencing_side),
-    .on = {[HISTORY_LOCK_OPEN] = opened,
-           [HISTORY_ACQUIRE_INVOKE] = invoked,
-           [HISTORY_ACQUIRE_RETURN] = answered,
-           [HISTORY_RELEASE_INVOKE] = released,
+    .on = {[HISTORY_LOCK_OPEN] = fencing_opened,
+           [HISTORY_ACQUIRE_INVOKE] = fencing_invoked,
+           [HISTORY_ACQUIRE_RETURN] = fencing_answered,
+           [HISTORY_RELEASE_INVOKE] = fencing_released,
            [HISTORY_STORE_READ] = accessed,
            [HISTORY_STORE_WRITE] = accessed,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+           [HISTORY_ACTOR_EXIT] = fencing_ended},
+    .finish = fencing_finish,
 };

@@ -150,7 +150,7 @@ static bool is_older(const struct rank *write, const struct rank *other) {
     return write->grant < other->grant;
 }
 
-static SELDOM void violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
+static SELDOM void integrity_violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
     const struct history_record *late = event->record;
     char late_name[64], early_name[64], when[40], early_when[40], late_token[40] = "", early_token[40] = "";
     struct history_record other = check_record_at(my->check, early->index);
@@ -175,9 +175,9 @@ static SELDOM void violate_stale(struct checking *my, const struct event *event,
 
 /* A write that is not newer in both orders. */
 static SELDOM void order_write(struct checking *my, const struct event *event, struct rank write, struct rank *newest) {
-    if (is_older(&write, &newest[BY_TOKEN])) violate_stale(my, event, &newest[BY_TOKEN]);
-    else if (is_older(&write, &newest[WITH_TOKEN])) violate_stale(my, event, &newest[WITH_TOKEN]);
-    else if (is_older(&write, &newest[WITHOUT_TOKEN])) violate_stale(my, event, &newest[WITHOUT_TOKEN]);
+    if (is_older(&write, &newest[BY_TOKEN])) integrity_violate_stale(my, event, &newest[BY_TOKEN]);
+    else if (is_older(&write, &newest[WITH_TOKEN])) integrity_violate_stale(my, event, &newest[WITH_TOKEN]);
+    else if (is_older(&write, &newest[WITHOUT_TOKEN])) integrity_violate_stale(my, event, &newest[WITHOUT_TOKEN]);
     enum newest by_grant = write.token ? WITH_TOKEN : WITHOUT_TOKEN;
     if (write.grant >= newest[by_grant].grant) newest[by_grant] = write;
     if (write.token && !is_older(&write, &newest[BY_TOKEN])) newest[BY_TOKEN] = write;
@@ -354,14 +354,14 @@ static void accepted(struct checking *my, const struct event *event, struct stor
     }
 }
 
-static bool is_object(unsigned object) {
+static bool integrity_is_object(unsigned object) {
     return object != HISTORY_OBJECT_NONE && object < HISTORY_OBJECT_COUNT;
 }
 
-static void written(struct checking *my, const struct event *event) {
+static void integrity_written(struct checking *my, const struct event *event) {
     struct integrity *self = my->state;
     const struct history_record *record = event->record;
-    if (!is_object(record->object)) return;
+    if (!integrity_is_object(record->object)) return;
     self->used = true;
     if (record->outcome == OUTCOME_OK)
         accepted(my, event, &self->objects[record->object],
@@ -370,12 +370,12 @@ static void written(struct checking *my, const struct event *event) {
 }
 
 static void read(struct checking *my, const struct event *event) {
-    ((struct integrity *)my->state)->used |= is_object(event->record->object);
+    ((struct integrity *)my->state)->used |= integrity_is_object(event->record->object);
 }
 
-static void answered(struct checking *my, const struct event *event) {
+static void integrity_answered(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
-    if (!is_object(record->object)) return;
+    if (!integrity_is_object(record->object)) return;
     struct stored_object *object = &((struct integrity *)my->state)->objects[record->object];
     struct store_writer *writer = &((struct writers *)my_actor(my, event->actor))->of[record->object];
     if (!writer->pending || writer->op != record->op) return;
@@ -391,7 +391,7 @@ static void answered(struct checking *my, const struct event *event) {
     violate_lost(my, &by, writer->lost_to, writer->index, event->index, 1);
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void integrity_ended(struct checking *my, const struct event *event) {
     struct writers *writers = my_actor(my, event->actor);
     for (int each = 1; each < HISTORY_OBJECT_COUNT; each++) {
         if (writers->of[each].pending)
@@ -407,7 +407,7 @@ static bool holders_are_several(const struct check *check) {
     return check->locks;
 }
 
-static void finish(struct checking *my) {
+static void integrity_finish(struct checking *my) {
     struct integrity *self = my->state;
     my->verdict.applies = self->computed || !holders_are_several(my->check);
     my->verdict.stopped -= my->check->refused_wrongfully;
@@ -425,8 +425,8 @@ const struct checker CHECKER_INTEGRITY = {
     .lock_size = sizeof(struct written),
     .actor_size = sizeof(struct writers),
     .on = {[HISTORY_STORE_READ] = read,
-           [HISTORY_STORE_WRITE] = written,
-           [HISTORY_WRITE_RETURN] = answered,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+           [HISTORY_STORE_WRITE] = integrity_written,
+           [HISTORY_WRITE_RETURN] = integrity_answered,
+           [HISTORY_ACTOR_EXIT] = integrity_ended},
+    .finish = integrity_finish,
 };

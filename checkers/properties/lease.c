@@ -90,8 +90,8 @@ struct lease_state {
     int64_t least_ns;     /* validity left when an acquire came back */
 };
 
-static SELDOM struct evidence *violate(struct checking *my, const struct event *event, unsigned sort,
-                                       uint64_t earlier) {
+static SELDOM struct evidence *lease_violate(struct checking *my, const struct event *event, unsigned sort,
+                                             uint64_t earlier) {
     struct violation violation = {.sort = sort, .times = 1, .who = event->actor->name};
     if (earlier) violation.records[violation.record_count++] = earlier;
     violation.records[violation.record_count++] = event->index;
@@ -106,7 +106,7 @@ static SELDOM void state(struct checking *my, const struct event *event) {
     self->least_ns = self->stated ? smaller(self->least_ns, left_ns) : left_ns;
     self->stated = true;
     if (left_ns > 0) return;
-    struct evidence *evidence = violate(my, event, SPENT_GRANT, 0);
+    struct evidence *evidence = lease_violate(my, event, SPENT_GRANT, 0);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text,
                  "%s was granted the lock %s, when the validity that it came with had ended, %s",
@@ -182,7 +182,7 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
 }
 
 /* If the lease that was known had ended before a moment, the client may have been granted the lock anew. */
-static void lapse(const struct event *event, struct lease_side *side, int64_t from_ns) {
+static void lease_lapse(const struct event *event, struct lease_side *side, int64_t from_ns) {
     if (side->runs_until_ns >= from_ns) return;
     side->lapsed = true;
     side->began_ns = event->record->mono_ns;
@@ -191,7 +191,7 @@ static void lapse(const struct event *event, struct lease_side *side, int64_t fr
 /* From a moment on. */
 static void prolong(const struct event *event, struct lease_side *side, int64_t from_ns, int64_t until_ns) {
     if (side->depth == 0 || side->left || event->lock->lease_ns == 0 || until_ns < side->runs_until_ns) return;
-    lapse(event, side, from_ns);
+    lease_lapse(event, side, from_ns);
     side->runs_until_ns = until_ns;
 }
 
@@ -199,19 +199,19 @@ static void prolong(const struct event *event, struct lease_side *side, int64_t 
 static void announce_lease(const struct event *event, struct lease_side *side) {
     const struct history_record *record = event->record;
     if (record->outcome == OUTCOME_OK && record->extra) return;
-    lapse(event, side, record->mono_ns);
+    lease_lapse(event, side, record->mono_ns);
     side->runs_until_ns = INT64_MIN;
     if (record->outcome != OUTCOME_REFUSED)
         prolong(event, side, INT64_MIN, lease_end_ns(event, record->mono_ns, record->value));
 }
 
-static void asked(struct checking *my, const struct event *event) {
+static void lease_asked(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     side->asked = event->index;
     side->asked_ns = event->record->mono_ns;
 }
 
-static void granted(struct checking *my, const struct event *event) {
+static void lease_granted(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK) return;
@@ -222,7 +222,7 @@ static void granted(struct checking *my, const struct event *event) {
         side->left = side->lapsed = false;
     } else {
         side->lapsed |= has_permits_to_count(event->lock);
-        lapse(event, side, record->mono_ns);
+        lease_lapse(event, side, record->mono_ns);
     }
     side->depth = again ? side->depth + 1 : 1;
     side->latest = (struct latest){event->index, record->value, event->index};
@@ -231,7 +231,7 @@ static void granted(struct checking *my, const struct event *event) {
     if (record->value) state(my, event);
 }
 
-static void invoked(struct checking *my, const struct event *event) {
+static void lease_invoked(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     if (side->depth > 1 && side->lapsed) {
         side->left = true;
@@ -246,7 +246,7 @@ static void hold_released(struct lease_side *side, const struct history_record *
     side->last = (struct released_hold){.invoked = known ? side->since.invoked : 0, .op = record->op};
 }
 
-static void released(struct checking *my, const struct event *event) {
+static void lease_released(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     bool last = event->asked && side->since.invoked == event->asked;
     side->since.done |= last && event->record->outcome == OUTCOME_OK;
@@ -258,7 +258,7 @@ static SELDOM void late_renewal(struct checking *my, const struct event *event, 
     struct history_record release = check_record_at(my->check, side->since.invoked);
     if (side->since.counted) return;
     side->since.counted = true;
-    struct evidence *evidence = violate(my, event, LATE_RENEWAL, side->since.invoked);
+    struct evidence *evidence = lease_violate(my, event, LATE_RENEWAL, side->since.invoked);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text, "the lock of %s was renewed %s, though it had been released %s",
                  check_name(my->check, event->actor->name, name, sizeof name),
@@ -273,7 +273,7 @@ static SELDOM void late_command(struct checking *my, const struct event *event, 
     struct history_record release = check_record_at(my->check, last->invoked);
     if (last->counted) return;
     last->counted = true;
-    struct evidence *evidence = violate(my, event, LATE_RENEWAL, last->invoked);
+    struct evidence *evidence = lease_violate(my, event, LATE_RENEWAL, last->invoked);
     if (!evidence) return;
     check_name(my->check, event->actor->name, name, sizeof name);
     check_when(my->check, event->record->mono_ns, when, sizeof when);
@@ -317,7 +317,7 @@ static void told(struct checking *my, const struct event *event, struct lease_si
     char name[64], when[40];
     if (!heard.any || heard.own || side->since.hollow) return;
     side->since.hollow = true;
-    struct evidence *evidence = violate(my, event, HOLLOW_RENEWAL, 0);
+    struct evidence *evidence = lease_violate(my, event, HOLLOW_RENEWAL, 0);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text,
                  "%s was told %s that its lock was renewed, though no server that heard of it had a key of its own",
@@ -327,7 +327,7 @@ static void told(struct checking *my, const struct event *event, struct lease_si
 
 /* --- renewals --- */
 
-static void renews(struct checking *my, const struct event *event) {
+static void lease_renews(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     side->since.renewal = event->index;
     side->since.asking = event->record->op;
@@ -336,7 +336,7 @@ static void renews(struct checking *my, const struct event *event) {
     if (side->since.done) side->since.renewing = event->index;
 }
 
-static void renewed(struct checking *my, const struct event *event) {
+static void lease_renewed(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     struct lease_side *side = my_member(my, event->member);
     bool late = event->asked && side->since.renewing == event->asked;
@@ -348,7 +348,7 @@ static void renewed(struct checking *my, const struct event *event) {
     if (event->asked && side->since.renewal == event->asked) told(my, event, side, side->since.in_renewal);
 }
 
-static void announced(struct checking *my, const struct event *event) {
+static void lease_announced(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
     side->latest.until_ns = validity_until_ns(event->record);
     side->latest.announced_at = event->index;
@@ -363,7 +363,7 @@ static SELDOM void late_write(struct checking *my, const struct event *event, co
     char name[64], when[40], until[40];
     struct history_record announced = check_record_at(my->check, latest->announced_at);
     bool lost = announced.kind == HISTORY_VALIDITY && announced.outcome == OUTCOME_REFUSED;
-    struct evidence *evidence = violate(my, event, LATE_WRITE, latest->announced_at);
+    struct evidence *evidence = lease_violate(my, event, LATE_WRITE, latest->announced_at);
     if (evidence)
         snprintf(evidence->text, sizeof evidence->text, "the store accepted a write of %s %s, after %s, %s",
                  check_name(my->check, event->actor->name, name, sizeof name),
@@ -373,7 +373,7 @@ static SELDOM void late_write(struct checking *my, const struct event *event, co
                  check_when(my->check, lost ? announced.mono_ns : latest->until_ns, until, sizeof until));
 }
 
-static void written(struct checking *my, const struct event *event) {
+static void lease_written(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
     if (!event->member) return;
     const struct latest *latest = &((struct lease_side *)my_member(my, event->member))->latest;
@@ -381,12 +381,12 @@ static void written(struct checking *my, const struct event *event) {
     if (record->mono_ns >= latest->until_ns) late_write(my, event, latest);
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void lease_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
         *(struct lease_side *)my_member(my, member) = (struct lease_side){0};
 }
 
-static void finish(struct checking *my) {
+static void lease_finish(struct checking *my) {
     const struct lease_state *self = my->state;
     if (self->stated)
         my->verdict.measures[0] = (struct verdict_measure){"least_validity_left_ms", (double)self->least_ns / 1e6};
@@ -403,15 +403,15 @@ const struct checker CHECKER_LEASE = {
     .state_size = sizeof(struct lease_state),
     .lock_size = sizeof(struct lease_of_lock),
     .member_size = sizeof(struct lease_side),
-    .on = {[HISTORY_ACQUIRE_INVOKE] = asked,
-           [HISTORY_ACQUIRE_RETURN] = granted,
-           [HISTORY_RELEASE_INVOKE] = invoked,
-           [HISTORY_RELEASE_RETURN] = released,
-           [HISTORY_RENEW_INVOKE] = renews,
-           [HISTORY_RENEW_RETURN] = renewed,
-           [HISTORY_VALIDITY] = announced,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = lease_asked,
+           [HISTORY_ACQUIRE_RETURN] = lease_granted,
+           [HISTORY_RELEASE_INVOKE] = lease_invoked,
+           [HISTORY_RELEASE_RETURN] = lease_released,
+           [HISTORY_RENEW_INVOKE] = lease_renews,
+           [HISTORY_RENEW_RETURN] = lease_renewed,
+           [HISTORY_VALIDITY] = lease_announced,
            [HISTORY_SERVER_RENEWAL] = heard,
-           [HISTORY_STORE_WRITE] = written,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+           [HISTORY_STORE_WRITE] = lease_written,
+           [HISTORY_ACTOR_EXIT] = lease_ended},
+    .finish = lease_finish,
 };

@@ -90,8 +90,8 @@ static void hold_lapse(struct liveness_queue *queue, struct liveness_side *side,
 }
 
 /* `another`: with one more permit than it may have. */
-static void hold_begin(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns, int64_t until_ns,
-                       bool another) {
+static void liveness_hold_begin(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns,
+                                int64_t until_ns, bool another) {
     hold_lapse(queue, side, now_ns);
     side->until_ns = until_ns;
     side->permits = side->stands ? side->permits + another : 1;
@@ -131,7 +131,7 @@ static void wait_begin(struct liveness_queue *queue, struct liveness_side *side)
     queue->last = side;
 }
 
-static void wait_end(struct liveness_queue *queue, struct liveness_side *side) {
+static void liveness_wait_end(struct liveness_queue *queue, struct liveness_side *side) {
     *(side->earlier ? &side->earlier->later : &queue->first) = side->later;
     *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
     side->asked = 0;
@@ -177,10 +177,10 @@ static void look_for_lost(struct checking *my, const struct event *event, const 
 
 /* --- records --- */
 
-static void invoked(struct checking *my, const struct event *event) {
+static void liveness_invoked(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     struct liveness_queue *queue = my_lock(my, event->lock);
-    if (side->asked) wait_end(queue, side);
+    if (side->asked) liveness_wait_end(queue, side);
     side->asked = event->index;
     side->asked_ns = event->record->mono_ns;
     side->wait_ms = event->record->value;
@@ -192,7 +192,7 @@ static int64_t hold_until(const struct check_lock *lock, int64_t stamp_ns) {
     return lock->traits & CHECK_TRAIT_RENEWS ? FOR_EVER : later_by(stamp_ns, lock->lease_ns);
 }
 
-static void answered(struct checking *my, const struct event *event) {
+static void liveness_answered(struct checking *my, const struct event *event) {
     struct liveness *self = my->state;
     struct liveness_side *side = my_member(my, event->member);
     struct liveness_queue *queue = my_lock(my, event->lock);
@@ -200,36 +200,36 @@ static void answered(struct checking *my, const struct event *event) {
     if (my->check->quiet) self->served = true;
     if (side->asked) {
         if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
-        wait_end(queue, side);
+        liveness_wait_end(queue, side);
     }
     int64_t stamp_ns = event->record->mono_ns;
     if (granted) {
         bool again = side->depth && (another || event->lock->traits & CHECK_TRAIT_REENTRANT);
         side->depth = again ? side->depth + 1 : 1;
-        hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns), another);
+        liveness_hold_begin(queue, side, my->check->now_ns, hold_until(event->lock, stamp_ns), another);
     } else if (event->record->outcome != OUTCOME_REFUSED && my->check->reading.acquires_happen) {
         int64_t until_ns = later_by(stamp_ns, event->lock->lease_ns);
         if (side->stands) until_ns = larger(until_ns, side->until_ns);
-        hold_begin(queue, side, my->check->now_ns, until_ns, another);
+        liveness_hold_begin(queue, side, my->check->now_ns, until_ns, another);
     }
 }
 
-static void renewed(struct checking *my, const struct event *event) {
+static void liveness_renewed(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     int64_t stamp_ns = event->record->mono_ns;
     if (event->record->outcome != OUTCOME_OK || side->depth == 0) return;
-    hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns), false);
+    liveness_hold_begin(my_lock(my, event->lock), side, my->check->now_ns, hold_until(event->lock, stamp_ns), false);
     if (has_permits_to_count(event->lock)) side->permits = (uint32_t)larger(side->permits, side->depth);
 }
 
-static void releases(struct checking *my, const struct event *event) {
+static void liveness_releases(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     if (side->depth > 1 && !has_permits_to_count(event->lock)) side->depth--;
     else side->releasing = event->index;
 }
 
 /* One of several permits. If it was not given back by the reading, the hold keeps it. */
-static void give_back(struct liveness_queue *queue, struct liveness_side *side, const struct event *event) {
+static void liveness_give_back(struct liveness_queue *queue, struct liveness_side *side, const struct event *event) {
     if (event->failed) return;
     side->depth--;
     if (!side->stands || side->permits == 1) return;
@@ -237,13 +237,13 @@ static void give_back(struct liveness_queue *queue, struct liveness_side *side, 
     permit_end(queue, event->record->mono_ns, event->index);
 }
 
-static void released(struct checking *my, const struct event *event) {
+static void liveness_released(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     struct liveness_queue *queue = my_lock(my, event->lock);
     if (!event->asked || side->releasing != event->asked) return;
     hold_lapse(queue, side, my->check->now_ns);
     if (side->depth > 1 && has_permits_to_count(event->lock)) {
-        give_back(queue, side, event);
+        liveness_give_back(queue, side, event);
         return;
     }
     side->depth = 0;
@@ -251,11 +251,11 @@ static void released(struct checking *my, const struct event *event) {
     else hold_end(queue, side, event->record->mono_ns, event->index);
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void liveness_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct liveness_side *side = my_member(my, member);
         struct liveness_queue *queue = my_lock(my, member->lock);
-        if (side->asked) wait_end(queue, side);
+        if (side->asked) liveness_wait_end(queue, side);
         hold_abandon(my, member->lock, side, event->record->mono_ns);
         side->depth = 0;
     }
@@ -308,7 +308,7 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
         check_duration(waited_ns, duration, sizeof duration), check_when(check, check->now_ns, now, sizeof now));
 }
 
-static void finish(struct checking *my) {
+static void liveness_finish(struct checking *my) {
     const struct liveness *self = my->state;
     for (struct check_lock *lock = my->check->quiet ? my->check->locks : NULL; lock; lock = lock->next) {
         struct liveness_queue *queue = my_lock(my, lock);
@@ -332,13 +332,13 @@ const struct checker CHECKER_LIVENESS = {
     .state_size = sizeof(struct liveness),
     .lock_size = sizeof(struct liveness_queue),
     .member_size = sizeof(struct liveness_side),
-    .on = {[HISTORY_ACQUIRE_INVOKE] = invoked,
-           [HISTORY_ACQUIRE_RETURN] = answered,
-           [HISTORY_RENEW_RETURN] = renewed,
-           [HISTORY_RELEASE_INVOKE] = releases,
-           [HISTORY_RELEASE_RETURN] = released,
-           [HISTORY_ACTOR_EXIT] = ended,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = liveness_invoked,
+           [HISTORY_ACQUIRE_RETURN] = liveness_answered,
+           [HISTORY_RENEW_RETURN] = liveness_renewed,
+           [HISTORY_RELEASE_INVOKE] = liveness_releases,
+           [HISTORY_RELEASE_RETURN] = liveness_released,
+           [HISTORY_ACTOR_EXIT] = liveness_ended,
            [HISTORY_PHASE] = phase,
            [HISTORY_RESIDUE] = residue},
-    .finish = finish,
+    .finish = liveness_finish,
 };

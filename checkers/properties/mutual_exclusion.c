@@ -28,7 +28,7 @@ struct believers {
     bool stamped; /* some belief has an end by time */
 };
 
-static void begin(struct believers *believers, struct hold *hold) {
+static void mutual_exclusion_begin(struct believers *believers, struct hold *hold) {
     hold->earlier = believers->last;
     hold->later = NULL;
     *(believers->last ? &believers->last->later : &believers->first) = hold;
@@ -44,7 +44,7 @@ static void end(struct believers *believers, struct hold *hold) {
 }
 
 /* Ends the beliefs whose validity is over. */
-static SELDOM void lapse(struct believers *believers, int64_t mono_ns) {
+static SELDOM void mutual_exclusion_lapse(struct believers *believers, int64_t mono_ns) {
     for (struct hold *hold = believers->first, *later; hold; hold = later) {
         later = hold->later;
         if (hold->until_ns && hold->until_ns <= mono_ns) end(believers, hold);
@@ -52,7 +52,8 @@ static SELDOM void lapse(struct believers *believers, int64_t mono_ns) {
 }
 
 /* The evidence is the grants of the holders, as many as fit, and the one that was too much. */
-static SELDOM void violate(struct checking *my, const struct event *event, const struct believers *believers) {
+static SELDOM void mutual_exclusion_violate(struct checking *my, const struct event *event,
+                                            const struct believers *believers) {
     char late[64], early[160], token[40] = "", when[40];
     struct violation violation = {.times = 1, .who = event->actor->name};
     int room = event->lock->capacity < EVIDENCE_RECORDS - 1 ? (int)event->lock->capacity : EVIDENCE_RECORDS - 1;
@@ -70,46 +71,46 @@ static SELDOM void violate(struct checking *my, const struct event *event, const
              check_grant(my->check, violation.records[0], early, sizeof early));
 }
 
-static void granted(struct checking *my, const struct event *event) {
+static void mutual_exclusion_granted(struct checking *my, const struct event *event) {
     struct believers *believers = my_lock(my, event->lock);
     struct hold *hold = my_member(my, event->member);
     if (event->record->outcome != OUTCOME_OK) return;
-    if (believers->stamped) lapse(believers, event->record->mono_ns);
+    if (believers->stamped) mutual_exclusion_lapse(believers, event->record->mono_ns);
     if (event->record->value) believers->stamped = true;
     if (hold->depth && event->lock->traits & CHECK_TRAIT_REENTRANT) {
         hold->depth++;
     } else {
         if (hold->depth) end(believers, hold);
-        else if (believers->count >= event->lock->capacity) violate(my, event, believers);
+        else if (believers->count >= event->lock->capacity) mutual_exclusion_violate(my, event, believers);
         hold->depth = 1;
         hold->grant = event->index;
-        begin(believers, hold);
+        mutual_exclusion_begin(believers, hold);
     }
     hold->until_ns = event->record->value;
 }
 
-static void released(struct checking *my, const struct event *event) {
+static void mutual_exclusion_released(struct checking *my, const struct event *event) {
     struct hold *hold = my_member(my, event->member);
     if (event->failed || hold->depth == 0) return;
     if (hold->depth > 1) hold->depth--;
     else end(my_lock(my, event->lock), hold);
 }
 
-static void announced(struct checking *my, const struct event *event) {
+static void mutual_exclusion_announced(struct checking *my, const struct event *event) {
     struct believers *believers = my_lock(my, event->lock);
     struct hold *hold = my_member(my, event->member);
     hold->until_ns = validity_until_ns(event->record);
     believers->stamped = true;
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void mutual_exclusion_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct hold *hold = my_member(my, member);
         if (hold->depth) end(my_lock(my, member->lock), hold);
     }
 }
 
-static void finish(struct checking *my) {
+static void mutual_exclusion_finish(struct checking *my) {
     my->verdict.applies = true;
     verdict_decide(&my->verdict, my->check->granted > 0, "nobody was granted the lock");
 }
@@ -120,9 +121,9 @@ const struct checker CHECKER_MUTUAL_EXCLUSION = {
     .question = "did two clients believe that they held the lock at once?",
     .lock_size = sizeof(struct believers),
     .member_size = sizeof(struct hold),
-    .on = {[HISTORY_ACQUIRE_RETURN] = granted,
-           [HISTORY_RELEASE_INVOKE] = released,
-           [HISTORY_VALIDITY] = announced,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+    .on = {[HISTORY_ACQUIRE_RETURN] = mutual_exclusion_granted,
+           [HISTORY_RELEASE_INVOKE] = mutual_exclusion_released,
+           [HISTORY_VALIDITY] = mutual_exclusion_announced,
+           [HISTORY_ACTOR_EXIT] = mutual_exclusion_ended},
+    .finish = mutual_exclusion_finish,
 };

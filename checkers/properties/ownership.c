@@ -70,8 +70,8 @@ static bool stands(const struct checking *my, struct asked grant) {
     return side->depth > 0 && side->since <= grant.granted;
 }
 
-static SELDOM void violate(struct checking *my, const struct event *event, unsigned sort, uint64_t grant,
-                           struct asked loss) {
+static SELDOM void ownership_violate(struct checking *my, const struct event *event, unsigned sort, uint64_t grant,
+                                     struct asked loss) {
     char name[64], when[40], mine[160], theirs[160];
     static const char *const said[] = {[HISTORY_ACQUIRE_RETURN] = "entered its hold again",
                                        [HISTORY_RENEW_RETURN] = "renewed",
@@ -107,13 +107,13 @@ static void violate_empty(struct checking *my, const struct event *event, uint64
              grant ? "had released the lock" : "held nothing");
 }
 
-static void invoked(struct checking *my, const struct event *event) {
+static void ownership_invoked(struct checking *my, const struct event *event) {
     struct ownership_side *side = my_member(my, event->member);
     side->invoked = event->index;
     side->unsettled++;
 }
 
-static void answered(struct checking *my, const struct event *event) {
+static void ownership_answered(struct checking *my, const struct event *event) {
     struct asked *latest = &((struct succession *)my_lock(my, event->lock))->latest;
     struct ownership_side *side = my_member(my, event->member);
     uint64_t asked_at = side->invoked ? side->invoked : event->index;
@@ -128,7 +128,7 @@ static void answered(struct checking *my, const struct event *event) {
     if (again) {
         struct asked loss = superseding(latest, side->grant);
         if (event->lock->capacity == 1 && loss.member && loss.granted < asked_at && !stands(my, loss))
-            violate(my, event, BROKEN_HOLD, side->grant, loss);
+            ownership_violate(my, event, BROKEN_HOLD, side->grant, loss);
     }
     side->grant = event->index;
     if (!again) side->since = event->index;
@@ -137,7 +137,7 @@ static void answered(struct checking *my, const struct event *event) {
         *latest = (struct asked){event->member, asked_at, event->index};
 }
 
-static void failed(struct checking *my, const struct event *event, struct succession *lock) {
+static void ownership_failed(struct checking *my, const struct event *event, struct succession *lock) {
     my->verdict.partial |= lock->failed && lock->failed != event->member;
     lock->failed = event->member;
 }
@@ -152,7 +152,7 @@ static void begun(struct checking *my, const struct event *event) {
     if (event->record->kind != HISTORY_RELEASE_INVOKE) return;
     side->unsettled++;
     if (!event->failed) side->depth -= side->depth > 0;
-    else if (event->lock->traits & CHECK_TRAIT_REENTRANT) failed(my, event, lock);
+    else if (event->lock->traits & CHECK_TRAIT_REENTRANT) ownership_failed(my, event, lock);
 }
 
 static bool is_renewed_by_holder(const struct check_lock *lock) {
@@ -168,8 +168,8 @@ static void ended_ok(struct checking *my, const struct event *event) {
     if (!pending || event->record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
     self->answered = true;
     if (side->loss.member && stands(my, side->loss))
-        violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
-    else if (side->loss.member && side->under) violate(my, event, BROKEN_HOLD, side->under, side->loss);
+        ownership_violate(my, event, release ? FOREIGN_RELEASE : FOREIGN_RENEWAL, side->under, side->loss);
+    else if (side->loss.member && side->under) ownership_violate(my, event, BROKEN_HOLD, side->under, side->loss);
     else if (!release && side->settled && !side->depth && is_renewed_by_holder(event->lock))
         violate_empty(my, event, side->under);
 }
@@ -195,7 +195,7 @@ static void extended(struct checking *my, const struct event *event) {
                  check_when(my->check, record->mono_ns, when, sizeof when));
 }
 
-static SELDOM void ended(struct checking *my, const struct event *event) {
+static SELDOM void ownership_ended(struct checking *my, const struct event *event) {
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct ownership_side *side = my_member(my, member);
         side->depth = 0;
@@ -203,7 +203,7 @@ static SELDOM void ended(struct checking *my, const struct event *event) {
     }
 }
 
-static void finish(struct checking *my) {
+static void ownership_finish(struct checking *my) {
     const struct ownership *self = my->state;
     verdict_decide(&my->verdict, self->answered, "no release and no renewal of a lock with one permit came back ok");
 }
@@ -217,13 +217,13 @@ const struct checker CHECKER_OWNERSHIP = {
     .state_size = sizeof(struct ownership),
     .lock_size = sizeof(struct succession),
     .member_size = sizeof(struct ownership_side),
-    .on = {[HISTORY_ACQUIRE_INVOKE] = invoked,
-           [HISTORY_ACQUIRE_RETURN] = answered,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = ownership_invoked,
+           [HISTORY_ACQUIRE_RETURN] = ownership_answered,
            [HISTORY_RENEW_INVOKE] = begun,
            [HISTORY_RENEW_RETURN] = ended_ok,
            [HISTORY_SERVER_RENEWAL] = extended,
            [HISTORY_RELEASE_INVOKE] = begun,
            [HISTORY_RELEASE_RETURN] = ended_ok,
-           [HISTORY_ACTOR_EXIT] = ended},
-    .finish = finish,
+           [HISTORY_ACTOR_EXIT] = ownership_ended},
+    .finish = ownership_finish,
 };

@@ -30,42 +30,42 @@ struct filter {
     unsigned short count;
 };
 
-static void add(struct filter *filter, unsigned short code, uint32_t operand, unsigned char if_true,
-                unsigned char if_false) {
+static void filter_add(struct filter *filter, unsigned short code, uint32_t operand, unsigned char if_true,
+                       unsigned char if_false) {
     if (filter->count < INSTRUCTIONS_MOST)
         filter->instructions[filter->count++] = (struct sock_filter){code, if_true, if_false, operand};
 }
 
-static void load(struct filter *filter, size_t offset) {
-    add(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+static void filter_load(struct filter *filter, size_t offset) {
+    filter_add(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static void decide(struct filter *filter, uint32_t action) {
-    add(filter, BPF_RET | BPF_K, action, 0, 0);
+static void filter_decide(struct filter *filter, uint32_t action) {
+    filter_add(filter, BPF_RET | BPF_K, action, 0, 0);
 }
 
 /* The lower half of an argument; x86-64 and arm64 are little-endian. */
 static void add_call(struct filter *filter, const struct supervised_call *call) {
     bool always = call->condition == CALL_ALWAYS;
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, always ? 1 : 4);
+    filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, always ? 1 : 4);
     if (!always) {
         bool unless_zero = call->condition == CALL_UNLESS_ZERO;
-        load(filter, offsetof(struct seccomp_data, args) + (size_t)call->argument * sizeof(uint64_t));
-        add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, unless_zero ? 0 : 1, unless_zero ? 1 : 0);
-        decide(filter, SECCOMP_RET_ALLOW);
+        filter_load(filter, offsetof(struct seccomp_data, args) + (size_t)call->argument * sizeof(uint64_t));
+        filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, unless_zero ? 0 : 1, unless_zero ? 1 : 0);
+        filter_decide(filter, SECCOMP_RET_ALLOW);
     }
-    decide(filter, SECCOMP_RET_USER_NOTIF);
+    filter_decide(filter, SECCOMP_RET_USER_NOTIF);
 }
 
 /* Calls of another architecture (32 bits) would pass unseen: their process is killed. */
 static void filter_fill(struct filter *filter) {
-    load(filter, offsetof(struct seccomp_data, arch));
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
-    decide(filter, SECCOMP_RET_KILL_PROCESS);
-    load(filter, offsetof(struct seccomp_data, nr));
+    filter_load(filter, offsetof(struct seccomp_data, arch));
+    filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+    filter_decide(filter, SECCOMP_RET_KILL_PROCESS);
+    filter_load(filter, offsetof(struct seccomp_data, nr));
     for (const struct supervised_call *const *group = CALL_GROUPS; *group; group++)
         for (const struct supervised_call *each = *group; each->handle; each++) add_call(filter, each);
-    decide(filter, SECCOMP_RET_ALLOW);
+    filter_decide(filter, SECCOMP_RET_ALLOW);
 }
 
 int call_filter_install(void) {

@@ -59,7 +59,7 @@ void timers_free(struct supervisor *supervisor) {
 
 /* --- expiry --- */
 
-static int64_t deadline_of(const struct supervisor *supervisor, const struct program_timer *timer) {
+static int64_t timer_call_deadline_of(const struct supervisor *supervisor, const struct program_timer *timer) {
     if (timer->deadline_ns == INT64_MAX || timer->pid != timer->process->pid) return INT64_MAX;
     return timer->deadline_ns - program_clock_read(&supervisor->clock, timer->clock) + supervisor->clock.mono_ns;
 }
@@ -67,7 +67,7 @@ static int64_t deadline_of(const struct supervisor *supervisor, const struct pro
 int64_t timers_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
     for (const struct program_timer *each = supervisor->timers; each; each = each->next)
-        if (deadline_of(supervisor, each) < next_ns) next_ns = deadline_of(supervisor, each);
+        if (timer_call_deadline_of(supervisor, each) < next_ns) next_ns = timer_call_deadline_of(supervisor, each);
     return next_ns;
 }
 
@@ -86,8 +86,8 @@ static void expire_descriptor(struct program_timer *timer, int64_t times) {
 }
 
 /* A timer that has been late for several of its intervals expires once for all of them. */
-static void expire(struct supervisor *supervisor, struct program_timer *timer) {
-    int64_t late_ns = supervisor->clock.mono_ns - deadline_of(supervisor, timer), times = 1, none;
+static void timer_call_expire(struct supervisor *supervisor, struct program_timer *timer) {
+    int64_t late_ns = supervisor->clock.mono_ns - timer_call_deadline_of(supervisor, timer), times = 1, none;
     if (timer->every_ns > 0) times += late_ns / timer->every_ns;
     bool again = timer->every_ns > 0 && timer->deadline_ns < INT64_MAX - times * timer->every_ns;
     timer->deadline_ns = again ? timer->deadline_ns + times * timer->every_ns : INT64_MAX;
@@ -105,20 +105,20 @@ static void expire(struct supervisor *supervisor, struct program_timer *timer) {
 bool timers_expire(struct supervisor *supervisor) {
     struct program_timer *first = NULL;
     for (struct program_timer *each = supervisor->timers; each; each = each->next) {
-        int64_t deadline_ns = deadline_of(supervisor, each);
+        int64_t deadline_ns = timer_call_deadline_of(supervisor, each);
         if (deadline_ns > supervisor->clock.mono_ns) continue;
-        int64_t earliest_ns = first ? deadline_of(supervisor, first) : INT64_MAX;
+        int64_t earliest_ns = first ? timer_call_deadline_of(supervisor, first) : INT64_MAX;
         if (deadline_ns < earliest_ns || (deadline_ns == earliest_ns && each->order < first->order)) first = each;
     }
     if (!first) return false;
-    expire(supervisor, first);
+    timer_call_expire(supervisor, first);
     return true;
 }
 
 /* --- setting and reading --- */
 
 static int64_t left_ns(const struct supervisor *supervisor, const struct program_timer *timer) {
-    int64_t deadline_ns = timer ? deadline_of(supervisor, timer) : INT64_MAX;
+    int64_t deadline_ns = timer ? timer_call_deadline_of(supervisor, timer) : INT64_MAX;
     return deadline_ns == INT64_MAX ? 0 : deadline_ns - supervisor->clock.mono_ns;
 }
 
@@ -147,8 +147,8 @@ static void timer_set(struct supervisor *supervisor, struct program_timer *timer
 }
 
 /* Writes the old setting where the program wants it, and sets the new one. False: the call was refused. */
-static bool exchange(struct supervisor *supervisor, const struct seccomp_notif *call, struct program_timer *timer,
-                     int new, int old, uint64_t flags) {
+static bool timer_call_exchange(struct supervisor *supervisor, const struct seccomp_notif *call,
+                                struct program_timer *timer, int new, int old, uint64_t flags) {
     struct itimerspec setting, before = setting_of(supervisor, timer);
     uint64_t old_at = call_argument(call, old);
     if (!program_read(timer->process, call_argument(call, new), &setting, sizeof setting) ||
@@ -181,8 +181,8 @@ static void on_timerfd_settime(struct supervisor *supervisor, struct program_pro
     timer->duplicate = program_duplicate_fd(process, fd);
     timer->clock = (clockid_t)clock;
     timerfd_settime(timer->duplicate, 0, &DISARMED, NULL);
-    if (!exchange(supervisor, call, timer, 2, 3, call_argument(call, 1))) return;
-    if (deadline_of(supervisor, timer) <= supervisor->clock.mono_ns) expire(supervisor, timer);
+    if (!timer_call_exchange(supervisor, call, timer, 2, 3, call_argument(call, 1))) return;
+    if (timer_call_deadline_of(supervisor, timer) <= supervisor->clock.mono_ns) timer_call_expire(supervisor, timer);
     supervisor_answer(supervisor, call, 0);
 }
 
@@ -232,7 +232,7 @@ static struct program_timer *created_timer(struct supervisor *supervisor, const 
 static void on_timer_settime(struct supervisor *supervisor, struct program_process *process,
                              const struct seccomp_notif *call) {
     struct program_timer *timer = created_timer(supervisor, process, call);
-    if (timer && exchange(supervisor, call, timer, 2, 3, call_argument(call, 1)))
+    if (timer && timer_call_exchange(supervisor, call, timer, 2, 3, call_argument(call, 1)))
         supervisor_answer(supervisor, call, 0);
 }
 

@@ -306,7 +306,7 @@ bool held_calls_deliver(struct supervisor *supervisor) {
 /* --- deadlines --- */
 
 /* By the program's monotonic clock. A deadline of the wall clock moves when that clock is set. */
-static int64_t deadline_of(const struct supervisor *supervisor, const struct held_call *held) {
+static int64_t held_call_deadline_of(const struct supervisor *supervisor, const struct held_call *held) {
     if (held->end != END_NOT_YET) return INT64_MAX;
     if (!held->by_wall_clock || held->deadline_ns == INT64_MAX) return held->deadline_ns;
     return held->deadline_ns - supervisor->clock.wall_ns + supervisor->clock.mono_ns;
@@ -315,16 +315,16 @@ static int64_t deadline_of(const struct supervisor *supervisor, const struct hel
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
     for (const struct held_call *each = supervisor->held; each; each = each->next)
-        if (deadline_of(supervisor, each) < next_ns) next_ns = deadline_of(supervisor, each);
+        if (held_call_deadline_of(supervisor, each) < next_ns) next_ns = held_call_deadline_of(supervisor, each);
     return next_ns;
 }
 
 static struct held_call *first_due(const struct supervisor *supervisor) {
     struct held_call *first = NULL;
     for (struct held_call *each = supervisor->held; each; each = each->next) {
-        int64_t deadline_ns = deadline_of(supervisor, each);
+        int64_t deadline_ns = held_call_deadline_of(supervisor, each);
         if (deadline_ns > supervisor->clock.mono_ns) continue;
-        if (!first || deadline_ns < deadline_of(supervisor, first)) first = each;
+        if (!first || deadline_ns < held_call_deadline_of(supervisor, first)) first = each;
     }
     return first;
 }
@@ -339,7 +339,7 @@ static bool clear_sets(const struct held_call *held) {
     return true;
 }
 
-static void expire(struct supervisor *supervisor, struct held_call *held) {
+static void held_call_expire(struct supervisor *supervisor, struct held_call *held) {
     held_call_write_left(supervisor, held);
     switch (held->kind) {
     case HELD_MUTEX: /* fall through */
@@ -358,6 +358,6 @@ static void expire(struct supervisor *supervisor, struct held_call *held) {
 bool held_calls_expire(struct supervisor *supervisor) {
     struct held_call *due = first_due(supervisor);
     if (!due) return false;
-    for (; due; due = first_due(supervisor)) expire(supervisor, due);
+    for (; due; due = first_due(supervisor)) held_call_expire(supervisor, due);
     return true;
 }

@@ -24,7 +24,7 @@ static bool read_line(pid_t tid, const char *name, char line[LINE]) {
     return true;
 }
 
-static bool is_held(const struct supervisor *supervisor, pid_t tid) {
+static bool thread_is_held(const struct supervisor *supervisor, pid_t tid) {
     for (const struct held_call *each = supervisor->held; each; each = each->next)
         if ((pid_t)each->call.pid == tid) return true;
     return false;
@@ -49,7 +49,7 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, struct bloc
     bool found = false;
     for (int each = 0; each < supervisor->program.thread_count; each++) {
         const struct program_thread *thread = &supervisor->program.threads[each];
-        if (thread->process->vforks || is_held(supervisor, thread->tid) || !is_asleep(thread, blocked)) continue;
+        if (thread->process->vforks || thread_is_held(supervisor, thread->tid) || !is_asleep(thread, blocked)) continue;
         found = true;
         if (!blocked->by_device) return true;
     }

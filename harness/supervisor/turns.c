@@ -215,7 +215,7 @@ static bool find_ready(struct supervisor *supervisor) {
            held_calls_expire(supervisor) || timers_expire(supervisor);
 }
 
-static bool is_over(const struct supervisor *supervisor) {
+static bool turns_are_over(const struct supervisor *supervisor) {
     return program_has_ended(&supervisor->program) || (supervisor->ends_with_root && supervisor->root_ended);
 }
 
@@ -224,7 +224,7 @@ static bool may_go_on(struct supervisor *supervisor, uint64_t calls, uint64_t sp
     bool endless = supervisor->calls - calls > CALLS_MOST || supervisor->spins - spins > SPINS_MOST;
     if (endless && supervisor->must_rest)
         supervisor_give_up(supervisor, "the program goes on and on without waiting for anything");
-    return !supervisor->reason[0] && !is_over(supervisor);
+    return !supervisor->reason[0] && !turns_are_over(supervisor);
 }
 
 bool turns_run(struct supervisor *supervisor) {

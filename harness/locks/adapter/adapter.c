@@ -56,7 +56,7 @@ static json_t *nodes_of(const struct lock *lock) {
     return nodes;
 }
 
-static enum outcome open(struct lock *lock) {
+static enum outcome adapter_open(struct lock *lock) {
     const struct lock_options *options = &lock->options;
     struct adapter_answer hello =
         adapter_ask(lock, "hello", json_pack("{s:i}", "protocol", PROTOCOL), adapter_limit_ms(lock, HELLO_LIMITS));
@@ -105,7 +105,7 @@ static struct lock_grant acquire_once(struct lock *lock, int64_t wait_ms) {
 }
 
 /* Who waits without a limit asks again when the library has waited for as long as it does by default. */
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant adapter_acquire(struct lock *lock, int64_t wait_ms) {
     int64_t until_ns = env_mono_ns(lock->env) + AGAIN_LEASES * lock->options.lease_ms * ENV_NS_PER_MS;
     struct lock_grant grant = acquire_once(lock, wait_ms);
     while (wait_ms < 0 && grant.outcome == OUTCOME_REFUSED && env_mono_ns(lock->env) < until_ns) {
@@ -115,20 +115,20 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     return grant;
 }
 
-static enum outcome is_held(struct lock *lock) {
+static enum outcome adapter_is_held(struct lock *lock) {
     const struct adapter *self = lock->state;
     return self->answers_is_held ? ask_plainly(lock, "is_held") : OUTCOME_UNKNOWN;
 }
 
 /* Of a library that renews by itself the holder can only ask whether that went well. */
-static enum outcome renew(struct lock *lock) {
+static enum outcome adapter_renew(struct lock *lock) {
     const struct adapter *self = lock->state;
     if (self->renews) return ask_plainly(lock, "renew");
     bool expires = lock->traits & LOCK_TRAIT_LEASE && !(lock->traits & LOCK_TRAIT_RENEWS);
-    return expires ? OUTCOME_REFUSED : is_held(lock);
+    return expires ? OUTCOME_REFUSED : adapter_is_held(lock);
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome adapter_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
     return ask_plainly(lock, "release");
 }
@@ -136,9 +136,9 @@ static enum outcome release(struct lock *lock) {
 const struct lock_type LOCK_ADAPTER = {
     .name = "adapter",
     .state_size = sizeof(struct adapter),
-    .open = open,
-    .acquire = acquire,
-    .renew = renew,
-    .release = release,
-    .is_held = is_held,
+    .open = adapter_open,
+    .acquire = adapter_acquire,
+    .renew = adapter_renew,
+    .release = adapter_release,
+    .is_held = adapter_is_held,
 };

@@ -16,7 +16,7 @@ _Noreturn void adapter_give_up(struct lock *lock, const char *why, const char *l
     env_give_up(lock->env, "the adapter %s: %.*s", why, SHOWN, line);
 }
 
-static enum outcome outcome_of(struct lock *lock, const json_t *body, const char *line) {
+static enum outcome adapter_talk_outcome_of(struct lock *lock, const json_t *body, const char *line) {
     const char *word = json_string_value(json_object_get(body, "outcome"));
     for (size_t each = 0; word && each < sizeof OUTCOMES / sizeof OUTCOMES[0]; each++)
         if (strcmp(OUTCOMES[each].word, word) == 0) return OUTCOMES[each].outcome;
@@ -47,7 +47,7 @@ static struct adapter_answer hear(struct lock *lock, int64_t limit_ms) {
         if (line->kind == ENV_REPLY_ERROR) adapter_give_up(lock, "is gone", line->text);
         if (line->kind != ENV_REPLY_STRING) break;
         json_t *body = body_of(lock, line->text, line->length);
-        if (body) return (struct adapter_answer){outcome_of(lock, body, line->text), body};
+        if (body) return (struct adapter_answer){adapter_talk_outcome_of(lock, body, line->text), body};
     }
     return (struct adapter_answer){.outcome = OUTCOME_UNKNOWN};
 }

@@ -10,8 +10,8 @@ enum outcome script_load(struct env *env, int node, struct script *script) {
     return OUTCOME_OK;
 }
 
-static const struct env_reply *run(struct env *env, int node, int64_t limit_ms, struct script *script,
-                                   const char *format, va_list arguments) {
+static const struct env_reply *script_evaluate(struct env *env, int node, int64_t limit_ms, struct script *script,
+                                               const char *format, va_list arguments) {
     if (script->hash[0]) {
         va_list again;
         va_copy(again, arguments);
@@ -28,7 +28,7 @@ const struct env_reply *script_run_within(struct env *env, int node, int64_t lim
                                           const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    const struct env_reply *reply = run(env, node, limit_ms, script, format, arguments);
+    const struct env_reply *reply = script_evaluate(env, node, limit_ms, script, format, arguments);
     va_end(arguments);
     return reply;
 }
@@ -36,7 +36,7 @@ const struct env_reply *script_run_within(struct env *env, int node, int64_t lim
 const struct env_reply *script_run(struct env *env, int node, struct script *script, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    const struct env_reply *reply = run(env, node, env_reply_limit_ms(env), script, format, arguments);
+    const struct env_reply *reply = script_evaluate(env, node, env_reply_limit_ms(env), script, format, arguments);
     va_end(arguments);
     return reply;
 }

@@ -1,6 +1,6 @@
 #include "harness/locks/common/watchdog.h"
 
-static void run(struct env *env, void *argument) {
+static void watchdog_loop(struct env *env, void *argument) {
     const struct watchdog *watchdog = argument;
     for (;;) {
         env_sleep(env, watchdog->period_ms);
@@ -15,8 +15,8 @@ static void run(struct env *env, void *argument) {
 
 void watchdog_start(struct watchdog *watchdog, struct lock *lock) {
     if (lock->options.fixed_lease) return;
-    if (watchdog->lock != lock) watchdog->lock = lock;  /* one that is running reads it */
-    (void)env_watchdog_start(lock->env, run, watchdog); /* false: it runs already */
+    if (watchdog->lock != lock) watchdog->lock = lock;            /* one that is running reads it */
+    (void)env_watchdog_start(lock->env, watchdog_loop, watchdog); /* false: it runs already */
 }
 
 void watchdog_stop(struct watchdog *watchdog) {

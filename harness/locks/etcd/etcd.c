@@ -8,12 +8,12 @@ extern const struct lock_type LOCK_ETCD;
 
 static const struct poll_pace PACE = {.first_ms = 50, .most_ms = 1000, .tries = 100};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome etcd_open(struct lock *lock) {
     etcd_session_open(lock, lock->state);
     return OUTCOME_OK;
 }
 
-static json_t *name_of(const struct lock *lock) {
+static json_t *etcd_name_of(const struct lock *lock) {
     return etcd_bytes(lock->options.resource, lock->options.resource_length);
 }
 
@@ -29,7 +29,7 @@ static bool is_mine(const struct etcd_session *self, const json_t *key) {
 static enum outcome look(struct lock *lock, int64_t *token, bool *is_free) {
     struct etcd_session *self = lock->state;
     struct etcd_answer answer =
-        etcd_ask(lock->env, &self->node, "/v3/kv/range", json_pack("{s:o}", "key", name_of(lock)));
+        etcd_ask(lock->env, &self->node, "/v3/kv/range", json_pack("{s:o}", "key", etcd_name_of(lock)));
     const json_t *key = etcd_first_key(answer.body);
     bool mine = is_mine(self, key);
     *is_free = answer.outcome == OUTCOME_OK && !key;
@@ -43,10 +43,10 @@ static enum outcome look(struct lock *lock, int64_t *token, bool *is_free) {
 static struct lock_grant create(struct lock *lock) {
     struct etcd_session *self = lock->state;
     json_t *question =
-        json_pack("{s:[{s:o,s:s,s:s,s:s}],s:[{s:{s:o,s:o,s:o}}],s:[{s:{s:o}}]}", "compare", "key", name_of(lock),
+        json_pack("{s:[{s:o,s:s,s:s,s:s}],s:[{s:{s:o,s:o,s:o}}],s:[{s:{s:o}}]}", "compare", "key", etcd_name_of(lock),
                   "target", "CREATE", "result", "EQUAL", "create_revision", "0", "success", "request_put", "key",
-                  name_of(lock), "value", etcd_bytes(self->owner, strlen(self->owner)), "lease",
-                  etcd_decimal(self->lease), "failure", "request_range", "key", name_of(lock));
+                  etcd_name_of(lock), "value", etcd_bytes(self->owner, strlen(self->owner)), "lease",
+                  etcd_decimal(self->lease), "failure", "request_range", "key", etcd_name_of(lock));
     struct etcd_answer answer = etcd_ask(lock->env, &self->node, "/v3/kv/txn", question);
     struct lock_grant grant = {.outcome = answer.outcome, .token = etcd_revision(answer.body)};
     if (answer.outcome == OUTCOME_OK && !json_is_true(json_object_get(answer.body, "succeeded"))) {
@@ -67,7 +67,7 @@ static struct lock_grant take_up(struct lock *lock, int64_t token) {
     return grant;
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant etcd_attempt(struct lock *lock) {
     struct etcd_session *self = lock->state;
     struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
     bool is_free, was_pending = self->is_pending;
@@ -83,21 +83,21 @@ static struct lock_grant attempt(struct lock *lock) {
     return grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &PACE, attempt);
+static struct lock_grant etcd_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &PACE, etcd_attempt);
 }
 
-static enum outcome renew(struct lock *lock) {
+static enum outcome etcd_renew(struct lock *lock) {
     struct etcd_session *self = lock->state;
     return etcd_lease_keep(self, lock->env, &self->node);
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome etcd_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
     return etcd_lease_revoke(lock, lock->state);
 }
 
-static enum outcome is_held(struct lock *lock) {
+static enum outcome etcd_is_held(struct lock *lock) {
     int64_t token;
     bool is_free;
     return look(lock, &token, &is_free);
@@ -127,9 +127,9 @@ const struct lock_type LOCK_ETCD = {
     .poll_ms = 1500,
     .service = LOCK_SERVICE_ETCD,
     .state_size = sizeof(struct etcd_session),
-    .open = open,
-    .acquire = acquire,
-    .renew = renew,
-    .release = release,
-    .is_held = is_held,
+    .open = etcd_open,
+    .acquire = etcd_acquire,
+    .renew = etcd_renew,
+    .release = etcd_release,
+    .is_held = etcd_is_held,
 };

@@ -4,7 +4,7 @@
 
 extern const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome etcd_queue_unchecked_open(struct lock *lock) {
     struct etcd_queue *self = lock->state;
     self->is_unchecked = true;
     return etcd_queue_open(lock);
@@ -26,7 +26,7 @@ const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED = {
     .waits = LOCK_WAITS_PUSH,
     .service = LOCK_SERVICE_ETCD,
     .state_size = sizeof(struct etcd_queue),
-    .open = open,
+    .open = etcd_queue_unchecked_open,
     .acquire = etcd_queue_acquire,
     .renew = etcd_queue_renew,
     .release = etcd_queue_release,

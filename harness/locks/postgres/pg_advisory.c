@@ -18,38 +18,38 @@ static const char IS_HELD[] =
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
     "AND pid = pg_backend_pid() AND classid::bigint << 32 | objid::bigint = " KEY ")";
 
-static const char *name_of(const struct lock *lock) {
+static const char *pg_advisory_name_of(const struct lock *lock) {
     return ((const struct pg_advisory *)lock->state)->name;
 }
 
-static enum outcome open(struct lock *lock) {
+static enum outcome pg_advisory_open(struct lock *lock) {
     ((struct pg_advisory *)lock->state)->name = pg_name(&lock->options);
     return pg_run(lock, "SELECT"); /* the session begins */
 }
 
-static struct lock_grant attempt(struct lock *lock) {
-    enum outcome outcome = pg_truth(pg_ask(lock, name_of(lock), TRY));
+static struct lock_grant pg_advisory_attempt(struct lock *lock) {
+    enum outcome outcome = pg_truth(pg_ask(lock, pg_advisory_name_of(lock), TRY));
     env_checkpoint(lock->env, "after-acquire-reply");
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    if (wait_ms >= 0) return poll_until_granted(lock, wait_ms, &PG_PACE, attempt);
-    enum outcome outcome = pg_rows(pg_ask_blocking(lock, name_of(lock), WAIT));
+static struct lock_grant pg_advisory_acquire(struct lock *lock, int64_t wait_ms) {
+    if (wait_ms >= 0) return poll_until_granted(lock, wait_ms, &PG_PACE, pg_advisory_attempt);
+    enum outcome outcome = pg_rows(pg_ask_blocking(lock, pg_advisory_name_of(lock), WAIT));
     env_checkpoint(lock->env, "after-acquire-reply");
     return (struct lock_grant){.outcome = outcome};
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome pg_advisory_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
-    return pg_truth(pg_ask(lock, name_of(lock), UNLOCK));
+    return pg_truth(pg_ask(lock, pg_advisory_name_of(lock), UNLOCK));
 }
 
-static enum outcome is_held(struct lock *lock) {
-    return pg_truth(pg_ask(lock, name_of(lock), IS_HELD));
+static enum outcome pg_advisory_is_held(struct lock *lock) {
+    return pg_truth(pg_ask(lock, pg_advisory_name_of(lock), IS_HELD));
 }
 
-static void close(struct lock *lock) {
+static void pg_advisory_close(struct lock *lock) {
     free(((struct pg_advisory *)lock->state)->name);
 }
 
@@ -72,9 +72,9 @@ const struct lock_type LOCK_PG_ADVISORY = {
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_advisory),
-    .open = open,
-    .acquire = acquire,
-    .release = release,
-    .is_held = is_held,
-    .close = close,
+    .open = pg_advisory_open,
+    .acquire = pg_advisory_acquire,
+    .release = pg_advisory_release,
+    .is_held = pg_advisory_is_held,
+    .close = pg_advisory_close,
 };

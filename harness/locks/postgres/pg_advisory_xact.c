@@ -11,11 +11,11 @@ static const char IS_HELD[] =
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
     "AND pid = pg_backend_pid() AND classid::bigint << 32 | objid::bigint = " KEY ")";
 
-static enum outcome open(struct lock *lock) {
+static enum outcome pg_advisory_xact_open(struct lock *lock) {
     return pg_transaction_open(lock, WAIT, TRY, pg_truth);
 }
 
-static enum outcome is_held(struct lock *lock) {
+static enum outcome pg_advisory_xact_is_held(struct lock *lock) {
     const struct pg_transaction *self = lock->state;
     return pg_truth(pg_ask(lock, self->name, IS_HELD));
 }
@@ -37,9 +37,9 @@ const struct lock_type LOCK_PG_ADVISORY_XACT = {
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_transaction),
-    .open = open,
+    .open = pg_advisory_xact_open,
     .acquire = pg_transaction_acquire,
     .release = pg_transaction_release,
-    .is_held = is_held,
+    .is_held = pg_advisory_xact_is_held,
     .close = pg_transaction_close,
 };

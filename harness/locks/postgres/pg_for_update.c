@@ -11,7 +11,7 @@ static const char TRY[] = "SELECT FROM lock_row WHERE name = $1::bytea FOR UPDAT
 static const char IS_HELD[] = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
-static enum outcome open(struct lock *lock) {
+static enum outcome pg_for_update_open(struct lock *lock) {
     enum outcome opened = pg_transaction_open(lock, WAIT, TRY, pg_rows);
     if (opened != OUTCOME_OK) return opened;
     const struct pg_transaction *self = lock->state;
@@ -19,7 +19,7 @@ static enum outcome open(struct lock *lock) {
     return pg_outcome(pg_ask(lock, self->name, INSERT)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
-static enum outcome is_held(struct lock *lock) {
+static enum outcome pg_for_update_is_held(struct lock *lock) {
     return pg_truth(env_query(lock->env, 0, IS_HELD, NULL, 0));
 }
 
@@ -42,9 +42,9 @@ const struct lock_type LOCK_PG_FOR_UPDATE = {
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_transaction),
-    .open = open,
+    .open = pg_for_update_open,
     .acquire = pg_transaction_acquire,
     .release = pg_transaction_release,
-    .is_held = is_held,
+    .is_held = pg_for_update_is_held,
     .close = pg_transaction_close,
 };

@@ -33,24 +33,24 @@ static const char RENEW[] = "UPDATE lease SET expires = " UNTIL " WHERE " MINE "
 static const char RELEASE[] = "UPDATE lease SET expires = '-infinity' WHERE " MINE " RETURNING version";
 static const char IS_HELD[] = "SELECT EXISTS (SELECT FROM lease WHERE " MINE ")";
 
-static const struct env_reply *ask(struct lock *lock, const char *statement, size_t count) {
+static const struct env_reply *pg_lease_ask(struct lock *lock, const char *statement, size_t count) {
     const struct pg_lease *self = lock->state;
     const char *parameters[] = {self->name, self->owner, self->lease_ms};
     return env_query(lock->env, 0, statement, parameters, count);
 }
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
-static enum outcome open(struct lock *lock) {
+static enum outcome pg_lease_open(struct lock *lock) {
     struct pg_lease *self = lock->state;
     self->name = pg_name(&lock->options);
     snprintf(self->lease_ms, sizeof self->lease_ms, "%" PRId64, lock->options.lease_ms);
     if (pg_run(lock, CREATE) == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
-    return pg_outcome(ask(lock, IS_HELD, 2)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
+    return pg_outcome(pg_lease_ask(lock, IS_HELD, 2)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
 static struct lock_grant claim(struct lock *lock) {
     struct pg_lease *self = lock->state;
-    const struct env_reply *reply = ask(lock, ACQUIRE, 3);
+    const struct env_reply *reply = pg_lease_ask(lock, ACQUIRE, 3);
     struct lock_grant grant = {.outcome = pg_rows(reply)};
     if (grant.outcome == OUTCOME_OK) grant.token = strtoll(reply->items[0].items[0].text, NULL, 10);
     self->unsure = grant.outcome == OUTCOME_UNKNOWN;
@@ -60,7 +60,7 @@ static struct lock_grant claim(struct lock *lock) {
 
 /* Without an answer it is unknown whether the lease was granted. So it is asked for once more as the same owner, which
  * is harmless. If that has no answer either, the next attempt keeps the owner. */
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant pg_lease_attempt(struct lock *lock) {
     struct pg_lease *self = lock->state;
     if (!self->unsure)
         snprintf(self->owner, sizeof self->owner, "%016" PRIx64 "%016" PRIx64, env_random(lock->env),
@@ -69,27 +69,27 @@ static struct lock_grant attempt(struct lock *lock) {
     return grant.outcome == OUTCOME_UNKNOWN ? claim(lock) : grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &PG_PACE, attempt);
+static struct lock_grant pg_lease_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &PG_PACE, pg_lease_attempt);
 }
 
-static enum outcome renew(struct lock *lock) {
-    return pg_rows(ask(lock, RENEW, 3));
+static enum outcome pg_lease_renew(struct lock *lock) {
+    return pg_rows(pg_lease_ask(lock, RENEW, 3));
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome pg_lease_release(struct lock *lock) {
     struct pg_lease *self = lock->state;
     env_checkpoint(lock->env, "before-release");
-    enum outcome outcome = pg_rows(ask(lock, RELEASE, 2));
+    enum outcome outcome = pg_rows(pg_lease_ask(lock, RELEASE, 2));
     if (outcome != OUTCOME_UNKNOWN) self->unsure = false;
     return outcome;
 }
 
-static enum outcome is_held(struct lock *lock) {
-    return pg_truth(ask(lock, IS_HELD, 2));
+static enum outcome pg_lease_is_held(struct lock *lock) {
+    return pg_truth(pg_lease_ask(lock, IS_HELD, 2));
 }
 
-static void close(struct lock *lock) {
+static void pg_lease_close(struct lock *lock) {
     free(((struct pg_lease *)lock->state)->name);
 }
 
@@ -116,10 +116,10 @@ const struct lock_type LOCK_PG_LEASE = {
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_lease),
-    .open = open,
-    .acquire = acquire,
-    .renew = renew,
-    .release = release,
-    .is_held = is_held,
-    .close = close,
+    .open = pg_lease_open,
+    .acquire = pg_lease_acquire,
+    .renew = pg_lease_renew,
+    .release = pg_lease_release,
+    .is_held = pg_lease_is_held,
+    .close = pg_lease_close,
 };

@@ -24,22 +24,22 @@ static const char MARK[] = "UPDATE outbox SET sent = clock_timestamp() WHERE que
 /* A transaction that has locked a row has a transaction number. */
 static const char IS_HELD[] = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
 
-static const struct env_reply *ask(struct lock *lock, const char *statement, const char *number) {
+static const struct env_reply *pg_skip_locked_ask(struct lock *lock, const char *statement, const char *number) {
     const char *parameters[] = {((struct pg_skip_locked *)lock->state)->queue, number};
     return env_query(lock->env, 0, statement, parameters, 2);
 }
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
-static enum outcome open(struct lock *lock) {
+static enum outcome pg_skip_locked_open(struct lock *lock) {
     struct pg_skip_locked *self = lock->state;
     char messages[NUMBER_ROOM];
     self->queue = pg_name(&lock->options);
     snprintf(messages, sizeof messages, "%" PRId64, lock->options.permits);
     if (pg_run(lock, CREATE) == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
-    return pg_outcome(ask(lock, INSERT, messages)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
+    return pg_outcome(pg_skip_locked_ask(lock, INSERT, messages)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant pg_skip_locked_attempt(struct lock *lock) {
     struct pg_skip_locked *self = lock->state;
     struct lock_grant grant = {.outcome = pg_run(lock, "BEGIN")};
     if (grant.outcome != OUTCOME_OK) return grant;
@@ -54,27 +54,27 @@ static struct lock_grant attempt(struct lock *lock) {
     return grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &PG_PACE, attempt);
+static struct lock_grant pg_skip_locked_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &PG_PACE, pg_skip_locked_attempt);
 }
 
 /* Runs in the transaction that claimed the message. If the session was lost the first statement has no answer, and no
  * second is sent: in a new session it would mark a message that another client may have claimed by now. */
-static enum outcome release(struct lock *lock) {
+static enum outcome pg_skip_locked_release(struct lock *lock) {
     const struct pg_skip_locked *self = lock->state;
     env_checkpoint(lock->env, "before-release");
-    enum outcome marked = pg_outcome(ask(lock, MARK, self->claimed));
+    enum outcome marked = pg_outcome(pg_skip_locked_ask(lock, MARK, self->claimed));
     if (marked == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
     env_checkpoint(lock->env, "between-mark-and-commit");
     enum outcome ended = pg_run(lock, marked == OUTCOME_OK ? "COMMIT" : "ROLLBACK");
     return ended == OUTCOME_OK ? marked : ended;
 }
 
-static enum outcome is_held(struct lock *lock) {
+static enum outcome pg_skip_locked_is_held(struct lock *lock) {
     return pg_truth(env_query(lock->env, 0, IS_HELD, NULL, 0));
 }
 
-static void close(struct lock *lock) {
+static void pg_skip_locked_close(struct lock *lock) {
     free(((struct pg_skip_locked *)lock->state)->queue);
 }
 
@@ -98,9 +98,9 @@ const struct lock_type LOCK_PG_SKIP_LOCKED = {
     .poll_ms = 1500,
     .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_skip_locked),
-    .open = open,
-    .acquire = acquire,
-    .release = release,
-    .is_held = is_held,
-    .close = close,
+    .open = pg_skip_locked_open,
+    .acquire = pg_skip_locked_acquire,
+    .release = pg_skip_locked_release,
+    .is_held = pg_skip_locked_is_held,
+    .close = pg_skip_locked_close,
 };

@@ -21,12 +21,12 @@ static enum outcome begin_and(struct lock *lock, bool blocking) {
     return outcome;
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant pg_transaction_attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = begin_and(lock, false)};
 }
 
 struct lock_grant pg_transaction_acquire(struct lock *lock, int64_t wait_ms) {
-    if (wait_ms >= 0) return poll_until_granted(lock, wait_ms, &PG_PACE, attempt);
+    if (wait_ms >= 0) return poll_until_granted(lock, wait_ms, &PG_PACE, pg_transaction_attempt);
     return (struct lock_grant){.outcome = begin_and(lock, true)};
 }
 

@@ -12,11 +12,11 @@ static const struct signal_list_way WAY = {
                "return 1",
 };
 
-static enum outcome open(struct lock *lock) {
+static enum outcome blpop_open(struct lock *lock) {
     return signal_list_open(lock, &WAY);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant blpop_acquire(struct lock *lock, int64_t wait_ms) {
     return signal_list_acquire(lock, wait_ms, true, set_nx_px_attempt);
 }
 
@@ -38,8 +38,8 @@ const struct lock_type LOCK_BLPOP = {
     .capacity = 1,
     .waits = LOCK_WAITS_BLOCKING_POP,
     .state_size = sizeof(struct signal_list),
-    .open = open,
-    .acquire = acquire,
+    .open = blpop_open,
+    .acquire = blpop_acquire,
     .release = signal_list_release,
     .close = signal_list_close,
 };

@@ -3,11 +3,11 @@
 
 extern const struct lock_type LOCK_BLPOP_DEFAULT;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome blpop_default_open(struct lock *lock) {
     return signal_list_open(lock, &PYTHON_REDIS_LOCK);
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant blpop_default_attempt(struct lock *lock) {
     const struct signal_list *self = lock->state;
     set_nx_px_new_owner(lock);
     const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX", lock->options.resource,
@@ -17,8 +17,8 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return signal_list_acquire(lock, wait_ms, false, attempt);
+static struct lock_grant blpop_default_acquire(struct lock *lock, int64_t wait_ms) {
+    return signal_list_acquire(lock, wait_ms, false, blpop_default_attempt);
 }
 
 const struct lock_type LOCK_BLPOP_DEFAULT = {
@@ -37,8 +37,8 @@ const struct lock_type LOCK_BLPOP_DEFAULT = {
     .capacity = 1,
     .waits = LOCK_WAITS_BLOCKING_POP,
     .state_size = sizeof(struct signal_list),
-    .open = open,
-    .acquire = acquire,
+    .open = blpop_default_open,
+    .acquire = blpop_default_acquire,
     .release = signal_list_release,
     .close = signal_list_close,
 };

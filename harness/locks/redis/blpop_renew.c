@@ -3,11 +3,11 @@
 
 extern const struct lock_type LOCK_BLPOP_RENEW;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome blpop_renew_open(struct lock *lock) {
     return signal_list_open(lock, &PYTHON_REDIS_LOCK);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant blpop_renew_acquire(struct lock *lock, int64_t wait_ms) {
     struct signal_list *self = lock->state;
     watchdog_stop(&self->watchdog); /* of a grant that was never released: its owner is replaced now */
     struct lock_grant grant = signal_list_acquire(lock, wait_ms, true, set_nx_px_attempt);
@@ -19,7 +19,7 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     return grant;
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome blpop_renew_release(struct lock *lock) {
     struct signal_list *self = lock->state;
     watchdog_stop(&self->watchdog);
     return signal_list_release(lock);
@@ -43,9 +43,9 @@ const struct lock_type LOCK_BLPOP_RENEW = {
     .capacity = 1,
     .waits = LOCK_WAITS_BLOCKING_POP,
     .state_size = sizeof(struct signal_list),
-    .open = open,
-    .acquire = acquire,
+    .open = blpop_renew_open,
+    .acquire = blpop_renew_acquire,
     .renew = set_nx_px_renew,
-    .release = release,
+    .release = blpop_renew_release,
     .close = signal_list_close,
 };

@@ -9,7 +9,7 @@ struct pubsub_naive {
     struct key channel;
 };
 
-static enum outcome open(struct lock *lock) {
+static enum outcome pubsub_naive_open(struct lock *lock) {
     struct pubsub_naive *self = lock->state;
     self->channel = key_make("released:", lock->options.resource, lock->options.resource_length, "");
     return set_nx_px_open(lock);
@@ -17,7 +17,7 @@ static enum outcome open(struct lock *lock) {
 
 /* Nothing checks the lock between the subscription and the wait: the message of a release that comes before the
  * subscription is lost. */
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant pubsub_naive_acquire(struct lock *lock, int64_t wait_ms) {
     struct pubsub_naive *self = lock->state;
     struct env *env = lock->env;
     int64_t until_ns = wait_ms < 0 ? INT64_MAX : env_mono_ns(env) + wait_ms * ENV_NS_PER_MS;
@@ -37,14 +37,14 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
 }
 
 /* It publishes even when the lock was no longer its own. */
-static enum outcome release(struct lock *lock) {
+static enum outcome pubsub_naive_release(struct lock *lock) {
     struct pubsub_naive *self = lock->state;
     enum outcome outcome = set_nx_px_release(lock);
     env_command(lock->env, 0, "PUBLISH %b 0", self->channel.bytes, self->channel.length);
     return outcome;
 }
 
-static void close(struct lock *lock) {
+static void pubsub_naive_close(struct lock *lock) {
     struct pubsub_naive *self = lock->state;
     key_free(&self->channel);
 }
@@ -64,9 +64,9 @@ const struct lock_type LOCK_PUBSUB_NAIVE = {
     .capacity = 1,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct pubsub_naive),
-    .open = open,
-    .acquire = acquire,
+    .open = pubsub_naive_open,
+    .acquire = pubsub_naive_acquire,
     .renew = set_nx_px_renew,
-    .release = release,
-    .close = close,
+    .release = pubsub_naive_release,
+    .close = pubsub_naive_close,
 };

@@ -19,7 +19,7 @@ static bool acknowledged(struct lock *lock) {
 }
 
 /* Without an acknowledgement the lock is released again: REFUSED when that is known to have worked, else UNKNOWN. */
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant replica_wait_attempt(struct lock *lock) {
     set_nx_px_new_owner(lock);
     enum outcome outcome = set_nx_px_set_on(lock, lock->env, 0, env_reply_limit_ms(lock->env));
     if (outcome == OUTCOME_OK) {
@@ -31,8 +31,8 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, attempt);
+static struct lock_grant replica_wait_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, replica_wait_attempt);
 }
 
 const struct lock_type LOCK_REPLICA_WAIT = {
@@ -55,7 +55,7 @@ const struct lock_type LOCK_REPLICA_WAIT = {
     .replicas = REPLICAS,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
-    .acquire = acquire,
+    .acquire = replica_wait_acquire,
     .renew = set_nx_px_renew,
     .release = set_nx_px_release,
 };

@@ -4,7 +4,7 @@
 
 extern const struct lock_type LOCK_SET_NX_BLIND_DEL;
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant set_nx_blind_del_attempt(struct lock *lock) {
     const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX PX %lld", lock->options.resource,
                                                 lock->options.resource_length, "", (long long)lock->options.lease_ms);
     env_checkpoint(lock->env, "after-acquire-reply");
@@ -12,12 +12,12 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant set_nx_blind_del_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct poll_pace pace = {.spread_ms = 25};
-    return poll_until_granted(lock, wait_ms, &pace, attempt);
+    return poll_until_granted(lock, wait_ms, &pace, set_nx_blind_del_attempt);
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome set_nx_blind_del_release(struct lock *lock) {
     env_checkpoint(lock->env, "before-release");
     return script_outcome(env_command(lock->env, 0, "DEL %b", lock->options.resource, lock->options.resource_length));
 }
@@ -37,6 +37,6 @@ const struct lock_type LOCK_SET_NX_BLIND_DEL = {
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 25,
-    .acquire = acquire,
-    .release = release,
+    .acquire = set_nx_blind_del_acquire,
+    .release = set_nx_blind_del_release,
 };

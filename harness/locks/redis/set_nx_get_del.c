@@ -4,7 +4,7 @@
 
 extern const struct lock_type LOCK_SET_NX_GET_DEL;
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant set_nx_get_del_acquire(struct lock *lock, int64_t wait_ms) {
     return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
 }
 
@@ -26,7 +26,7 @@ const struct lock_type LOCK_SET_NX_GET_DEL = {
     .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
-    .acquire = acquire,
+    .acquire = set_nx_get_del_acquire,
     .renew = set_nx_px_renew,
     .is_held = set_nx_px_is_held,
     .release = get_del_release,

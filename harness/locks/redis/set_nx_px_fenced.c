@@ -17,7 +17,7 @@ static const char ACQUIRE[] =
     "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('incr', KEYS[2]) end "
     "return false";
 
-static enum outcome open(struct lock *lock) {
+static enum outcome set_nx_px_fenced_open(struct lock *lock) {
     struct set_nx_px_fenced *self = lock->state;
     static const char suffix[] = ":token";
     size_t length = lock->options.resource_length;
@@ -31,7 +31,7 @@ static enum outcome open(struct lock *lock) {
     return opened == OUTCOME_OK ? script_load(lock->env, 0, &self->acquire) : opened;
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant set_nx_px_fenced_attempt(struct lock *lock) {
     struct set_nx_px_fenced *self = lock->state;
     set_nx_px_new_owner(lock);
     const struct env_reply *reply = script_run(lock->env, 0, &self->acquire, "2 %b %b %s %lld", lock->options.resource,
@@ -42,11 +42,11 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, attempt);
+static struct lock_grant set_nx_px_fenced_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_fenced_attempt);
 }
 
-static void close(struct lock *lock) {
+static void set_nx_px_fenced_close(struct lock *lock) {
     struct set_nx_px_fenced *self = lock->state;
     free(self->counter);
 }
@@ -69,10 +69,10 @@ const struct lock_type LOCK_SET_NX_PX_FENCED = {
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px_fenced),
-    .open = open,
-    .acquire = acquire,
+    .open = set_nx_px_fenced_open,
+    .acquire = set_nx_px_fenced_acquire,
     .renew = set_nx_px_renew,
     .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,
-    .close = close,
+    .close = set_nx_px_fenced_close,
 };

@@ -9,7 +9,7 @@ struct set_nx_px_renew {
     struct watchdog watchdog;
 };
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant set_nx_px_renew_acquire(struct lock *lock, int64_t wait_ms) {
     struct set_nx_px_renew *self = lock->state;
     watchdog_stop(&self->watchdog); /* of a grant that was never released: its owner is replaced now */
     struct lock_grant grant = poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
@@ -20,13 +20,13 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     return grant;
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome set_nx_px_renew_release(struct lock *lock) {
     struct set_nx_px_renew *self = lock->state;
     watchdog_stop(&self->watchdog);
     return set_nx_px_release(lock);
 }
 
-static void close(struct lock *lock) {
+static void set_nx_px_renew_close(struct lock *lock) {
     struct set_nx_px_renew *self = lock->state;
     watchdog_stop(&self->watchdog);
 }
@@ -48,9 +48,9 @@ const struct lock_type LOCK_SET_NX_PX_RENEW = {
     .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px_renew),
     .open = set_nx_px_open,
-    .acquire = acquire,
+    .acquire = set_nx_px_renew_acquire,
     .renew = set_nx_px_renew,
     .is_held = set_nx_px_is_held,
-    .release = release,
-    .close = close,
+    .release = set_nx_px_renew_release,
+    .close = set_nx_px_renew_close,
 };

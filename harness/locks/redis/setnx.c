@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_SETNX;
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant setnx_attempt(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     set_nx_px_new_owner(lock);
     const struct env_reply *reply =
@@ -13,9 +13,9 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant setnx_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct poll_pace pace = {.first_ms = 100, .most_ms = 100};
-    return poll_until_granted(lock, wait_ms, &pace, attempt);
+    return poll_until_granted(lock, wait_ms, &pace, setnx_attempt);
 }
 
 const struct lock_type LOCK_SETNX = {
@@ -32,7 +32,7 @@ const struct lock_type LOCK_SETNX = {
     .poll_ms = 150,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
-    .acquire = acquire,
+    .acquire = setnx_acquire,
     .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,
 };

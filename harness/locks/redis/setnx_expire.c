@@ -4,7 +4,7 @@
 
 extern const struct lock_type LOCK_SETNX_EXPIRE;
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant setnx_expire_attempt(struct lock *lock) {
     const struct set_nx_px *self = lock->state;
     set_nx_px_new_owner(lock);
     enum outcome outcome = script_outcome(
@@ -20,9 +20,9 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant setnx_expire_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct poll_pace pace = {.first_ms = 100, .most_ms = 100};
-    return poll_until_granted(lock, wait_ms, &pace, attempt);
+    return poll_until_granted(lock, wait_ms, &pace, setnx_expire_attempt);
 }
 
 const struct lock_type LOCK_SETNX_EXPIRE = {
@@ -43,7 +43,7 @@ const struct lock_type LOCK_SETNX_EXPIRE = {
     .poll_ms = 150,
     .state_size = sizeof(struct set_nx_px),
     .open = set_nx_px_open,
-    .acquire = acquire,
+    .acquire = setnx_expire_acquire,
     .renew = set_nx_px_renew,
     .is_held = set_nx_px_is_held,
     .release = get_del_release,

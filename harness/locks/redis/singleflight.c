@@ -8,7 +8,7 @@ struct singleflight {
     int64_t calls;         /* that share the grant */
 };
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant singleflight_acquire(struct lock *lock, int64_t wait_ms) {
     struct singleflight *self = lock->state;
     struct lock_grant grant = {.outcome = OUTCOME_OK};
     if (self->calls == 0) grant = poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
@@ -17,7 +17,7 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
 }
 
 /* The release of the last call releases the lock; so does that of a grant whose outcome was unknown. */
-static enum outcome release(struct lock *lock) {
+static enum outcome singleflight_release(struct lock *lock) {
     struct singleflight *self = lock->state;
     if (self->calls > 1) return self->calls--, OUTCOME_OK;
     self->calls = 0;
@@ -42,7 +42,7 @@ const struct lock_type LOCK_SINGLEFLIGHT = {
     .poll_ms = 1500,
     .state_size = sizeof(struct singleflight),
     .open = set_nx_px_open,
-    .acquire = acquire,
+    .acquire = singleflight_acquire,
     .renew = set_nx_px_renew,
-    .release = release,
+    .release = singleflight_release,
 };

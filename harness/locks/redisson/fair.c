@@ -120,11 +120,11 @@ struct lock_grant fair_acquire_by(struct lock *lock, int64_t wait_ms, const stru
     return redisson_granted(&self->base, lock, grant, NULL);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant fair_acquire(struct lock *lock, int64_t wait_ms) {
     return fair_acquire_by(lock, wait_ms, &FAIR_RULE);
 }
 
-static const struct env_reply *unlock(struct redisson *self, struct lock *lock, const char *request) {
+static const struct env_reply *fair_unlock(struct redisson *self, struct lock *lock, const char *request) {
     return script_run(
         lock->env, 0, &self->release,
         "4 " KEYS " redisson_unlock_latch:%b:%s %s %lld %lld %lld redisson_lock__channel:%b:", KEYS_OF(self),
@@ -133,7 +133,7 @@ static const struct env_reply *unlock(struct redisson *self, struct lock *lock, 
 }
 
 enum outcome fair_release(struct lock *lock) {
-    return redisson_release_by(lock, unlock);
+    return redisson_release_by(lock, fair_unlock);
 }
 
 void fair_close(struct lock *lock) {
@@ -163,7 +163,7 @@ const struct lock_type LOCK_FAIR = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct fair),
     .open = fair_open,
-    .acquire = acquire,
+    .acquire = fair_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = fair_release,

@@ -11,14 +11,14 @@ static const char ACQUIRE[] =
     "redis.call('pexpire', KEYS[1], ARGV[2])\n"
     "return {1, redis.call('incr', KEYS[2])}";
 
-static enum outcome open(struct lock *lock) {
+static enum outcome fenced_open(struct lock *lock) {
     struct redisson *self = lock->state;
     self->acquire.source = ACQUIRE;
     return redisson_open(lock);
 }
 
 /* The answer: whether it was granted, and the token or the rest of the holder's lease. */
-static struct push_try attempt(struct lock *lock, void *what) {
+static struct push_try fenced_attempt(struct lock *lock, void *what) {
     struct redisson *self = what;
     const struct env_reply *reply =
         script_run(lock->env, 0, &self->acquire, "2 %b redisson_lock_token:%b %s %lld", self->name, self->name_length,
@@ -33,9 +33,9 @@ static struct push_try attempt(struct lock *lock, void *what) {
     return try;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant fenced_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson *self = lock->state;
-    const struct push_waiter waiter = {attempt, self, &self->channel};
+    const struct push_waiter waiter = {fenced_attempt, self, &self->channel};
     return redisson_granted(self, lock, push_until_granted(lock, wait_ms, &waiter), NULL);
 }
 
@@ -56,8 +56,8 @@ const struct lock_type LOCK_FENCED = {
     .capacity = 1,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson),
-    .open = open,
-    .acquire = acquire,
+    .open = fenced_open,
+    .acquire = fenced_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = redisson_release,

@@ -105,7 +105,7 @@ struct lock_grant multi_acquire_by(struct lock *lock, int64_t wait_ms, const str
     }
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant multi_acquire(struct lock *lock, int64_t wait_ms) {
     return multi_acquire_by(lock, wait_ms, &MULTI_RULE);
 }
 
@@ -140,7 +140,7 @@ const struct lock_type LOCK_MULTI = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct multi),
     .open = multi_open,
-    .acquire = acquire,
+    .acquire = multi_acquire,
     .renew = multi_renew,
     .release = multi_release,
     .close = multi_close,

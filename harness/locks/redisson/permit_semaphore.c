@@ -38,7 +38,7 @@ static const char RELEASE[] = RECLAIM "if redis.call('zrem', KEYS[2], ARGV[1]) =
                                       "return 1";
 #undef RECLAIM
 
-static enum outcome open(struct lock *lock) {
+static enum outcome permit_semaphore_open(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
     const struct lock_options *options = &lock->options;
     self->tagged = key_make("", options->resource, options->resource_length, "");
@@ -57,7 +57,7 @@ static enum outcome open(struct lock *lock) {
 }
 
 /* All scripts take the same arguments. */
-static const struct env_reply *ask(struct lock *lock, struct script *script, const char *permit) {
+static const struct env_reply *permit_semaphore_ask(struct lock *lock, struct script *script, const char *permit) {
     struct permit_semaphore *self = lock->state;
     const struct lock_options *options = &lock->options;
     long long now_ms = env_wall_ns(lock->env) / ENV_NS_PER_MS;
@@ -66,45 +66,45 @@ static const struct env_reply *ask(struct lock *lock, struct script *script, con
                       self->channel.bytes, self->channel.length, now_ms + (long long)options->lease_ms);
 }
 
-static struct push_try attempt(struct lock *lock, void *what) {
+static struct push_try permit_semaphore_attempt(struct lock *lock, void *what) {
     struct permit_semaphore *self = what;
     char permit[REDISSON_ID + 1];
     redisson_id_fill(lock->env, permit);
-    struct push_try try = redisson_answer(ask(lock, &self->acquire, permit));
+    struct push_try try = redisson_answer(permit_semaphore_ask(lock, &self->acquire, permit));
     if (try.grant.outcome != OUTCOME_REFUSED) memcpy(self->permit, permit, sizeof permit);
     env_checkpoint(lock->env, "after-acquire-reply");
     return try;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant permit_semaphore_acquire(struct lock *lock, int64_t wait_ms) {
     struct permit_semaphore *self = lock->state;
-    const struct push_waiter waiter = {attempt, self, &self->channel};
+    const struct push_waiter waiter = {permit_semaphore_attempt, self, &self->channel};
     return push_until_granted(lock, wait_ms, &waiter);
 }
 
 /* 1: done, 0: the permit has expired or was given back. */
-static enum outcome outcome_of(const struct env_reply *reply) {
+static enum outcome permit_semaphore_outcome_of(const struct env_reply *reply) {
     if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
     return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
 }
 
-static enum outcome renew(struct lock *lock) {
+static enum outcome permit_semaphore_renew(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
-    return outcome_of(ask(lock, &self->renew, self->permit));
+    return permit_semaphore_outcome_of(permit_semaphore_ask(lock, &self->renew, self->permit));
 }
 
-static enum outcome release(struct lock *lock) {
+static enum outcome permit_semaphore_release(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
     env_checkpoint(lock->env, "before-release");
     enum outcome outcome = OUTCOME_UNKNOWN;
     for (int try = 0; try < REDISSON_TRIES && outcome == OUTCOME_UNKNOWN; try++) {
         if (try > 0) env_sleep(lock->env, REDISSON_RETRY_MS);
-        outcome = outcome_of(ask(lock, &self->release, self->permit));
+        outcome = permit_semaphore_outcome_of(permit_semaphore_ask(lock, &self->release, self->permit));
     }
     return outcome;
 }
 
-static void close(struct lock *lock) {
+static void permit_semaphore_close(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
     key_free(&self->channel);
     key_free(&self->tagged);
@@ -128,9 +128,9 @@ const struct lock_type LOCK_PERMIT_SEMAPHORE = {
     .capacity = LOCK_CAPACITY_ASKED,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct permit_semaphore),
-    .open = open,
-    .acquire = acquire,
-    .renew = renew,
-    .release = release,
-    .close = close,
+    .open = permit_semaphore_open,
+    .acquire = permit_semaphore_acquire,
+    .renew = permit_semaphore_renew,
+    .release = permit_semaphore_release,
+    .close = permit_semaphore_close,
 };

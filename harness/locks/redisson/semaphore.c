@@ -33,7 +33,7 @@ struct push_try semaphore_attempt(struct lock *lock, void *what) {
     return try;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant semaphore_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson_semaphore *self = lock->state;
     const struct push_waiter waiter = {semaphore_attempt, self, &self->channel};
     return push_until_granted(lock, wait_ms, &waiter);
@@ -76,7 +76,7 @@ const struct lock_type LOCK_SEMAPHORE = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson_semaphore),
     .open = semaphore_open,
-    .acquire = acquire,
+    .acquire = semaphore_acquire,
     .release = semaphore_release,
     .close = semaphore_close,
 };

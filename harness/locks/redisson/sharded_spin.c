@@ -19,7 +19,7 @@ static uint32_t hash(const char *bytes, size_t length) {
     return hash;
 }
 
-static enum outcome open(struct lock *lock) {
+static enum outcome sharded_spin_open(struct lock *lock) {
     struct sharded_spin *self = lock->state;
     uint32_t shard = hash(lock->options.resource, lock->options.resource_length) % SHARDS;
     int length = snprintf(self->shard, sizeof self->shard, "lock-shard:%u", shard);
@@ -44,7 +44,7 @@ const struct lock_type LOCK_SHARDED_SPIN = {
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 192,
     .state_size = sizeof(struct sharded_spin),
-    .open = open,
+    .open = sharded_spin_open,
     .acquire = spin_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,

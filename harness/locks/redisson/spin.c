@@ -5,16 +5,16 @@
 
 extern const struct lock_type LOCK_SPIN;
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant spin_attempt(struct lock *lock) {
     return redisson_hash_attempt(lock, lock->state).grant;
 }
 
 struct lock_grant spin_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct poll_pace pace = {.first_ms = 1, .most_ms = 128};
-    return redisson_granted(lock->state, lock, poll_until_granted(lock, wait_ms, &pace, attempt), NULL);
+    return redisson_granted(lock->state, lock, poll_until_granted(lock, wait_ms, &pace, spin_attempt), NULL);
 }
 
-static enum outcome open(struct lock *lock) {
+static enum outcome spin_open(struct lock *lock) {
     return redisson_hash_open(lock->state, lock->env, lock->options.resource, lock->options.resource_length, false);
 }
 
@@ -35,7 +35,7 @@ const struct lock_type LOCK_SPIN = {
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 192,
     .state_size = sizeof(struct redisson),
-    .open = open,
+    .open = spin_open,
     .acquire = spin_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,

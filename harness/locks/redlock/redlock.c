@@ -24,14 +24,14 @@ static int64_t node_limit_ms(const struct lock *lock) {
     return limit_ms < usual_ms ? limit_ms : usual_ms;
 }
 
-static enum outcome load(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
+static enum outcome redlock_load(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
     (void)env, (void)limit_ms;
     return set_nx_px_load_on(lock, node);
 }
 
 enum outcome redlock_open(struct lock *lock, const struct redlock_rule *rule) {
     ((struct redlock *)lock->state)->rule = rule;
-    struct tally tally = majority_ask(lock, lock->env, 0, load);
+    struct tally tally = majority_ask(lock, lock->env, 0, redlock_load);
     return majority_outcome(&tally);
 }
 

@@ -8,7 +8,7 @@ static const struct poll_pace PACE = {.first_ms = 100, .most_ms = 100, .spread_m
 
 static const struct redlock_rule RULE = {.now_ns = env_wall_ns, .pace = &PACE};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redlock_naive_open(struct lock *lock) {
     return redlock_open(lock, &RULE);
 }
 
@@ -31,7 +31,7 @@ const struct lock_type LOCK_REDLOCK_NAIVE = {
     .poll_ms = 300,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
+    .open = redlock_naive_open,
     .acquire = redlock_acquire,
     .renew = redlock_renew,
     .release = redlock_release,

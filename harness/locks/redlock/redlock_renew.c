@@ -5,7 +5,7 @@ extern const struct lock_type LOCK_REDLOCK_RENEW;
 
 static const struct redlock_rule RULE = {.now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redlock_renew_open(struct lock *lock) {
     return redlock_open(lock, &RULE);
 }
 
@@ -42,7 +42,7 @@ void redlock_close_renewed(struct lock *lock) {
     watchdog_stop(&self->watchdog);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redlock_renew_acquire(struct lock *lock, int64_t wait_ms) {
     return redlock_acquire_renewed(lock, wait_ms, redlock_attempt, extend_or_announce_loss);
 }
 
@@ -66,8 +66,8 @@ const struct lock_type LOCK_REDLOCK_RENEW = {
     .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
-    .acquire = acquire,
+    .open = redlock_renew_open,
+    .acquire = redlock_renew_acquire,
     .release = redlock_release_renewed,
     .close = redlock_close_renewed,
 };

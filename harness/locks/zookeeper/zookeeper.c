@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_ZOOKEEPER;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome zookeeper_open(struct lock *lock) {
     return zookeeper_queue_open(lock, "lock");
 }
 
@@ -25,6 +25,6 @@ const struct lock_type LOCK_ZOOKEEPER = {
         "that is only cut off learns of it (SUSPENDED) before the session ends, if it listens.",
     .source = "ZooKeeper 3.8 documentation, Recipes, Locks, and the recoverable errors and the GUID; Apache Curator's "
               "InterProcessMutex with protection",
-    .open = open,
+    .open = zookeeper_open,
     ZOOKEEPER_QUEUE_FIELDS,
 };

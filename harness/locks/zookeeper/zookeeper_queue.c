@@ -19,14 +19,14 @@ static void session_changed(struct env *env, enum env_session_state state, void 
     env_tell_validity(env, state == ENV_SESSION_CONNECTED ? INT64_MAX : env_mono_ns(env));
 }
 
-static enum outcome session_begin(struct lock *lock) {
+static enum outcome zookeeper_queue_session_begin(struct lock *lock) {
     return env_session_open(lock->env, lock->options.lease_ms, session_changed, lock->state);
 }
 
 enum outcome zookeeper_queue_open(struct lock *lock, const char *kind) {
     queue_of(lock)->node.kind = kind;
     queue_of(lock)->node.directory = zookeeper_directory(&lock->options);
-    enum outcome outcome = session_begin(lock);
+    enum outcome outcome = zookeeper_queue_session_begin(lock);
     return outcome == OUTCOME_OK ? zookeeper_directory_ensure(lock) : outcome;
 }
 
@@ -79,7 +79,7 @@ static enum zookeeper_step advance(struct lock *lock) {
     struct zookeeper_queue *self = queue_of(lock);
     if (zookeeper_session_is_lost(lock)) {
         zookeeper_node_forget(&self->node); /* the servers have deleted it, or will */
-        return session_begin(lock) == OUTCOME_OK ? ZOOKEEPER_AGAIN : ZOOKEEPER_UNKNOWN;
+        return zookeeper_queue_session_begin(lock) == OUTCOME_OK ? ZOOKEEPER_AGAIN : ZOOKEEPER_UNKNOWN;
     }
     if (self->node.path) return place_await(lock);
     enum zookeeper_step step = self->node.requested ? zookeeper_node_find(lock) : zookeeper_node_create(lock);
@@ -100,7 +100,7 @@ static bool news_await(struct lock *lock, int64_t wait_ms, int64_t until_ns) {
 
 /* No node may stay that its client has given up, or others would wait for it: one that cannot be deleted now, or may
  * still be created, goes with the session. */
-static struct lock_grant give_up(struct lock *lock, enum outcome outcome) {
+static struct lock_grant zookeeper_queue_give_up(struct lock *lock, enum outcome outcome) {
     struct zookeeper_queue *self = queue_of(lock);
     if (!self->node.path && self->node.requested) zookeeper_node_find(lock);
     bool is_left = self->node.path ? zookeeper_node_delete(lock) == OUTCOME_UNKNOWN : self->node.requested;
@@ -109,28 +109,30 @@ static struct lock_grant give_up(struct lock *lock, enum outcome outcome) {
     return (struct lock_grant){.outcome = is_left ? OUTCOME_UNKNOWN : outcome};
 }
 
-static struct lock_grant granted(struct zookeeper_queue *self) {
+static struct lock_grant zookeeper_queue_granted(struct zookeeper_queue *self) {
     atomic_store(&self->holding, true);
     return (struct lock_grant){.outcome = OUTCOME_OK, .token = self->node.token};
 }
 
-static struct lock_grant attempt(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant zookeeper_queue_attempt(struct lock *lock, int64_t wait_ms) {
     int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     int64_t patience_ns = ZOOKEEPER_PATIENCE_SESSIONS * lock->options.lease_ms * ENV_NS_PER_MS;
     int64_t heard_ns = env_mono_ns(lock->env);
     zookeeper_node_forget(&queue_of(lock)->node);
     for (;;) {
         enum zookeeper_step step = advance(lock);
-        if (step == ZOOKEEPER_DONE) return granted(queue_of(lock));
-        if (step == ZOOKEEPER_WAIT && !news_await(lock, wait_ms, until_ns)) return give_up(lock, OUTCOME_REFUSED);
+        if (step == ZOOKEEPER_DONE) return zookeeper_queue_granted(queue_of(lock));
+        if (step == ZOOKEEPER_WAIT && !news_await(lock, wait_ms, until_ns))
+            return zookeeper_queue_give_up(lock, OUTCOME_REFUSED);
         if (step != ZOOKEEPER_UNKNOWN) heard_ns = env_mono_ns(lock->env);
-        else if (env_mono_ns(lock->env) - heard_ns >= patience_ns) return give_up(lock, OUTCOME_UNKNOWN);
+        else if (env_mono_ns(lock->env) - heard_ns >= patience_ns)
+            return zookeeper_queue_give_up(lock, OUTCOME_UNKNOWN);
         else env_sleep(lock->env, ZOOKEEPER_RETRY_MS);
     }
 }
 
 struct lock_grant zookeeper_queue_acquire(struct lock *lock, int64_t wait_ms) {
-    struct lock_grant grant = attempt(lock, wait_ms);
+    struct lock_grant grant = zookeeper_queue_attempt(lock, wait_ms);
     env_checkpoint(lock->env, "after-acquire-reply");
     return grant;
 }

@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome zookeeper_write_lock_open(struct lock *lock) {
     return zookeeper_queue_open(lock, "write");
 }
 
@@ -19,6 +19,6 @@ const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK = {
         "Costs: as zookeeper. A reader that leaves wakes only the client that watches it.\n"
         "Breaks: as zookeeper.",
     .source = "ZooKeeper 3.8 documentation, Recipes, Shared Locks; Apache Curator's InterProcessReadWriteLock",
-    .open = open,
+    .open = zookeeper_write_lock_open,
     ZOOKEEPER_QUEUE_FIELDS,
 };

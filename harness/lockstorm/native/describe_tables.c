@@ -26,7 +26,7 @@ char *describe_zoo(void) {
     return describe_table(LOCK_ZOO);
 }
 
-static json_t *fault_options(const struct fault *fault) {
+static json_t *describe_tables_fault_options(const struct fault *fault) {
     json_t *list = json_array();
     for (const struct fault_option_type *word = fault->options; word && word->name; word++)
         json_array_append_new(list, json_pack("{s:s,s:s?,s:s}", "name", word->name, "usual", word->default_value,
@@ -46,11 +46,11 @@ char *describe_faults(void) {
     json_t *list = json_array();
     for (const struct fault *const *each = FAULT_TABLE; *each; each++) {
         const struct fault *fault = *each;
-        json_array_append_new(list,
-                              json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", fault->name, "summary",
-                                        fault->summary, "target", fault->target, "proof", fault->proof, "proved",
-                                        moments[fault->moment], "explanation", fault->explanation, "source",
-                                        fault->source, "options", fault_options(fault), "times", fault_times(fault)));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", fault->name, "summary",
+                                              fault->summary, "target", fault->target, "proof", fault->proof, "proved",
+                                              moments[fault->moment], "explanation", fault->explanation, "source",
+                                              fault->source, "options", describe_tables_fault_options(fault), "times",
+                                              fault_times(fault)));
     }
     return dump(list);
 }

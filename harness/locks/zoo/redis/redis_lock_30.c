@@ -18,14 +18,14 @@ static const char TAKE[] = "local value = redis.call('get', KEYS[1]) "
                            "redis.call('set', KEYS[1], ARGV[1]) "
                            "return 1";
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redis_lock_30_open(struct lock *lock) {
     struct redis_lock_30 *self = lock->state;
     self->take.source = TAKE;
     enum outcome loaded = script_load(lock->env, 0, &self->take);
     return loaded == OUTCOME_OK ? set_nx_px_open(lock) : loaded;
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant redis_lock_30_attempt(struct lock *lock) {
     struct redis_lock_30 *self = lock->state;
     const struct lock_options *options = &lock->options;
     char now[TIME + 1];
@@ -40,8 +40,8 @@ static struct lock_grant attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, attempt);
+static struct lock_grant redis_lock_30_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, redis_lock_30_attempt);
 }
 
 const struct lock_type LOCK_REDIS_LOCK_30 = {
@@ -59,8 +59,8 @@ const struct lock_type LOCK_REDIS_LOCK_30 = {
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 1500,
     .state_size = sizeof(struct redis_lock_30),
-    .open = open,
-    .acquire = acquire,
+    .open = redis_lock_30_open,
+    .acquire = redis_lock_30_acquire,
     .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,
 };

@@ -10,21 +10,21 @@ static const char RELEASE[] = "local until_ms = redis.call('get', KEYS[1]) "
                               "if until_ms and until_ms >= ARGV[1] then return redis.call('del', KEYS[1]) end "
                               "return 0";
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redis_py_415_open(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     self->release.source = RELEASE;
     return set_nx_px_open(lock);
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant redis_py_415_attempt(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     long long until_ms = env_wall_ns(lock->env) / ENV_NS_PER_MS + lock->options.lease_ms;
     snprintf(self->owner, sizeof self->owner, "%0*lld", SET_NX_PX_OWNER, until_ms);
     return set_nx_px_attempt_as(lock);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, attempt);
+static struct lock_grant redis_py_415_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, redis_py_415_attempt);
 }
 
 const struct lock_type LOCK_REDIS_PY_415 = {
@@ -42,7 +42,7 @@ const struct lock_type LOCK_REDIS_PY_415 = {
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px),
-    .open = open,
-    .acquire = acquire,
+    .open = redis_py_415_open,
+    .acquire = redis_py_415_acquire,
     .release = set_nx_px_release,
 };

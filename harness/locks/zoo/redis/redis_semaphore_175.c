@@ -4,13 +4,13 @@
 
 extern const struct lock_type LOCK_REDIS_SEMAPHORE_175;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redis_semaphore_175_open(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     self->renew.source = REVIVE;
     return set_nx_px_open(lock);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redis_semaphore_175_acquire(struct lock *lock, int64_t wait_ms) {
     return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
 }
 
@@ -28,8 +28,8 @@ const struct lock_type LOCK_REDIS_SEMAPHORE_175 = {
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px),
-    .open = open,
-    .acquire = acquire,
+    .open = redis_semaphore_175_open,
+    .acquire = redis_semaphore_175_acquire,
     .renew = set_nx_px_renew,
     .is_held = set_nx_px_is_held,
     .release = set_nx_px_release,

@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_REDISSON_1626;
 
-static enum outcome release(struct lock *lock) {
+static enum outcome redisson_1626_release(struct lock *lock) {
     struct redisson *self = lock->state;
     char request[REDISSON_ID + 1];
     redisson_id_fill(lock->env, request);
@@ -32,6 +32,6 @@ const struct lock_type LOCK_REDISSON_1626 = {
     .acquire = redisson_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
-    .release = release,
+    .release = redisson_1626_release,
     .close = redisson_close,
 };

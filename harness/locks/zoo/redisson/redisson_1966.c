@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_REDISSON_1966;
 
-static enum outcome release(struct lock *lock) {
+static enum outcome redisson_1966_release(struct lock *lock) {
     struct redisson *self = lock->state;
     bool freed;
     env_checkpoint(lock->env, "before-release");
@@ -31,6 +31,6 @@ const struct lock_type LOCK_REDISSON_1966 = {
     .acquire = redisson_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
-    .release = release,
+    .release = redisson_1966_release,
     .close = redisson_close,
 };

@@ -8,7 +8,7 @@ struct redisson_2172 {
     int64_t wait_ms;
 };
 
-static struct push_try attempt(struct lock *lock, void *what) {
+static struct push_try redisson_2172_attempt(struct lock *lock, void *what) {
     const struct redisson_2172 *self = lock->state;
     struct redisson *part = what;
     int64_t lease_ms = 2 * self->wait_ms; /* the bug: negative when the wait has no limit */
@@ -19,8 +19,8 @@ static struct push_try attempt(struct lock *lock, void *what) {
 }
 
 /* When all are taken, they get the lease that was asked for. */
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct multi_rule rule = {.attempt = attempt, .gives_back_unknown = true};
+static struct lock_grant redisson_2172_acquire(struct lock *lock, int64_t wait_ms) {
+    static const struct multi_rule rule = {.attempt = redisson_2172_attempt, .gives_back_unknown = true};
     struct redisson_2172 *self = lock->state;
     self->wait_ms = wait_ms;
     struct lock_grant grant = multi_acquire_by(lock, wait_ms, &rule);
@@ -43,7 +43,7 @@ const struct lock_type LOCK_REDISSON_2172 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson_2172),
     .open = multi_open,
-    .acquire = acquire,
+    .acquire = redisson_2172_acquire,
     .renew = multi_renew,
     .release = multi_release,
     .close = multi_close,

@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_REDISSON_2515;
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redisson_2515_open(struct lock *lock) {
     struct redisson *self = lock->state;
     self->watchdog.trouble = WATCHDOG_ENDS_SILENTLY; /* the bug: the task is not scheduled again */
     return redisson_open(lock);
@@ -20,7 +20,7 @@ const struct lock_type LOCK_REDISSON_2515 = {
     .capacity = 1,
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson),
-    .open = open,
+    .open = redisson_2515_open,
     .acquire = redisson_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,

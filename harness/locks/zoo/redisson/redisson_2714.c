@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_REDISSON_2714;
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redisson_2714_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson *self = lock->state;
     const struct push_waiter waiter = {redisson_hash_attempt, self, &self->channel};
     struct lock_grant grant = push_until_granted(lock, wait_ms, &waiter);
@@ -26,7 +26,7 @@ const struct lock_type LOCK_REDISSON_2714 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson),
     .open = redisson_open,
-    .acquire = acquire,
+    .acquire = redisson_2714_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = redisson_release,

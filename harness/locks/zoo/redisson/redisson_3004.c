@@ -9,7 +9,7 @@ struct redisson_3004 {
     int64_t first_answer_ms; /* how long its turn may take to come, by the first answer */
 };
 
-static struct push_try attempt(struct lock *lock, void *queues) {
+static struct push_try redisson_3004_attempt(struct lock *lock, void *queues) {
     struct redisson_3004 *self = lock->state;
     struct push_try try = fair_attempt(lock, queues);
     if (try.grant.outcome != OUTCOME_REFUSED) return try;
@@ -19,8 +19,8 @@ static struct push_try attempt(struct lock *lock, void *queues) {
     return try;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct fair_rule rule = {.attempt = attempt, .leaves = true};
+static struct lock_grant redisson_3004_acquire(struct lock *lock, int64_t wait_ms) {
+    static const struct fair_rule rule = {.attempt = redisson_3004_attempt, .leaves = true};
     struct redisson_3004 *self = lock->state;
     self->answered = false;
     return fair_acquire_by(lock, wait_ms, &rule);
@@ -41,7 +41,7 @@ const struct lock_type LOCK_REDISSON_3004 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson_3004),
     .open = fair_open,
-    .acquire = acquire,
+    .acquire = redisson_3004_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = fair_release,

@@ -3,17 +3,17 @@
 
 extern const struct lock_type LOCK_REDISSON_3332;
 
-static enum outcome renew(struct lock *lock, struct env *env) {
+static enum outcome redisson_3332_renew(struct lock *lock, struct env *env) {
     struct redisson *self = lock->state;
     const struct env_reply *reply = redisson_hash_ask_renewal(self, env, lock->options.lease_ms);
     if (reply->kind == ENV_REPLY_ERROR) return OUTCOME_REFUSED; /* the bug: -BUSY is no loss of the lock */
     return redisson_renewed(reply);
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redisson_3332_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson *self = lock->state;
     const struct push_waiter waiter = {redisson_hash_attempt, self, &self->channel};
-    return redisson_granted(self, lock, push_until_granted(lock, wait_ms, &waiter), renew);
+    return redisson_granted(self, lock, push_until_granted(lock, wait_ms, &waiter), redisson_3332_renew);
 }
 
 const struct lock_type LOCK_REDISSON_3332 = {
@@ -30,7 +30,7 @@ const struct lock_type LOCK_REDISSON_3332 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson),
     .open = redisson_open,
-    .acquire = acquire,
+    .acquire = redisson_3332_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = redisson_release,

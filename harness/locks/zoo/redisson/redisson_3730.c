@@ -3,14 +3,14 @@
 
 extern const struct lock_type LOCK_REDISSON_3730;
 
-static struct push_try attempt(struct lock *lock, void *queues) {
+static struct push_try redisson_3730_attempt(struct lock *lock, void *queues) {
     struct push_try try = fair_attempt(lock, queues);
     try.again_ms = -1; /* the bug: that the holder's lease ends is no reason to look */
     return try;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct fair_rule rule = {.attempt = attempt, .leaves = true};
+static struct lock_grant redisson_3730_acquire(struct lock *lock, int64_t wait_ms) {
+    static const struct fair_rule rule = {.attempt = redisson_3730_attempt, .leaves = true};
     return fair_acquire_by(lock, wait_ms, &rule);
 }
 
@@ -29,7 +29,7 @@ const struct lock_type LOCK_REDISSON_3730 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct fair),
     .open = fair_open,
-    .acquire = acquire,
+    .acquire = redisson_3730_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = fair_release,

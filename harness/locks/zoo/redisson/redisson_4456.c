@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_REDISSON_4456;
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redisson_4456_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct multi_rule rule = {.attempt = redisson_hash_attempt, .gives_back_unknown = false /* the bug */};
     return multi_acquire_by(lock, wait_ms, &rule);
 }
@@ -22,7 +22,7 @@ const struct lock_type LOCK_REDISSON_4456 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct multi),
     .open = multi_open,
-    .acquire = acquire,
+    .acquire = redisson_4456_acquire,
     .renew = multi_renew,
     .release = multi_release,
     .close = multi_close,

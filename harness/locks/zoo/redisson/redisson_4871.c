@@ -3,15 +3,15 @@
 
 extern const struct lock_type LOCK_REDISSON_4871;
 
-static const struct env_reply *unlock(struct redisson *self, struct lock *lock, const char *request) {
+static const struct env_reply *redisson_4871_unlock(struct redisson *self, struct lock *lock, const char *request) {
     (void)request;
     char another[REDISSON_ID + 1];
     redisson_id_fill(lock->env, another); /* the bug: a repetition cannot be told from another release */
     return redisson_hash_unlock(self, lock, another);
 }
 
-static enum outcome release(struct lock *lock) {
-    return redisson_release_by(lock, unlock);
+static enum outcome redisson_4871_release(struct lock *lock) {
+    return redisson_release_by(lock, redisson_4871_unlock);
 }
 
 const struct lock_type LOCK_REDISSON_4871 = {
@@ -32,6 +32,6 @@ const struct lock_type LOCK_REDISSON_4871 = {
     .acquire = redisson_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
-    .release = release,
+    .release = redisson_4871_release,
     .close = redisson_close,
 };

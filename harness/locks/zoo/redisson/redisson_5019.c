@@ -3,7 +3,7 @@
 
 extern const struct lock_type LOCK_REDISSON_5019;
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redisson_5019_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct fair_rule rule = {.attempt = fair_attempt, .leaves = false /* the bug */};
     return fair_acquire_by(lock, wait_ms, &rule);
 }
@@ -22,7 +22,7 @@ const struct lock_type LOCK_REDISSON_5019 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct fair),
     .open = fair_open,
-    .acquire = acquire,
+    .acquire = redisson_5019_acquire,
     .renew = redisson_renew,
     .is_held = redisson_is_held,
     .release = fair_release,

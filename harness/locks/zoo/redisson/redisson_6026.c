@@ -15,7 +15,7 @@ static bool await(struct env *env, const struct key *channel, int64_t limit_ms) 
     return true;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redisson_6026_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson_semaphore *self = lock->state;
     const struct push_waiter waiter = {semaphore_attempt, self, &self->channel};
     return push_until_granted_by(lock, wait_ms, &waiter, await);
@@ -35,7 +35,7 @@ const struct lock_type LOCK_REDISSON_6026 = {
     .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct redisson_semaphore),
     .open = semaphore_open,
-    .acquire = acquire,
+    .acquire = redisson_6026_acquire,
     .release = semaphore_release,
     .close = semaphore_close,
 };

@@ -3,15 +3,15 @@
 
 extern const struct lock_type LOCK_AIOREDLOCK_46;
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant aioredlock_46_attempt(struct lock *lock) {
     struct lock_grant grant = redlock_attempt(lock);
     grant.valid_until_ns = 0; /* the bug: it is never checked again */
     return grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant aioredlock_46_acquire(struct lock *lock, int64_t wait_ms) {
     const struct redlock *self = lock->state;
-    return poll_until_granted(lock, wait_ms, self->rule->pace, attempt);
+    return poll_until_granted(lock, wait_ms, self->rule->pace, aioredlock_46_attempt);
 }
 
 const struct lock_type LOCK_AIOREDLOCK_46 = {
@@ -28,6 +28,6 @@ const struct lock_type LOCK_AIOREDLOCK_46 = {
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
     .open = redlock_open_standard,
-    .acquire = acquire,
+    .acquire = aioredlock_46_acquire,
     .release = redlock_release,
 };

@@ -8,7 +8,7 @@ struct node_redlock_299 {
     int64_t asked_ns;    /* when the caller asked for the lock */
 };
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant node_redlock_299_attempt(struct lock *lock) {
     struct node_redlock_299 *self = lock->state;
     int64_t waited_ns = env_mono_ns(lock->env) - self->asked_ns;
     struct lock_grant grant = redlock_attempt(lock);
@@ -18,10 +18,10 @@ static struct lock_grant attempt(struct lock *lock) {
     return grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant node_redlock_299_acquire(struct lock *lock, int64_t wait_ms) {
     struct node_redlock_299 *self = lock->state;
     self->asked_ns = env_mono_ns(lock->env);
-    return poll_until_granted(lock, wait_ms, self->base.rule->pace, attempt);
+    return poll_until_granted(lock, wait_ms, self->base.rule->pace, node_redlock_299_attempt);
 }
 
 const struct lock_type LOCK_NODE_REDLOCK_299 = {
@@ -41,7 +41,7 @@ const struct lock_type LOCK_NODE_REDLOCK_299 = {
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct node_redlock_299),
     .open = redlock_open_standard,
-    .acquire = acquire,
+    .acquire = node_redlock_299_acquire,
     .renew = redlock_renew,
     .release = redlock_release,
 };

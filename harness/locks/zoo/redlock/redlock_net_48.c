@@ -7,7 +7,7 @@ extern const struct lock_type LOCK_REDLOCK_NET_48;
 static const struct redlock_rule RULE = {
     .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .extends_lapsed = true};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redlock_net_48_open(struct lock *lock) {
     struct redlock *self = lock->state;
     self->base.renew.source = REVIVE;
     return redlock_open(lock, &RULE);
@@ -19,7 +19,7 @@ static enum outcome extend(struct lock *lock, struct env *env) {
     return outcome == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
+static struct lock_grant redlock_net_48_acquire(struct lock *lock, int64_t wait_ms) {
     return redlock_acquire_renewed(lock, wait_ms, redlock_attempt, extend);
 }
 
@@ -39,8 +39,8 @@ const struct lock_type LOCK_REDLOCK_NET_48 = {
     .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
-    .acquire = acquire,
+    .open = redlock_net_48_open,
+    .acquire = redlock_net_48_acquire,
     .release = redlock_release_renewed,
     .close = redlock_close_renewed,
 };

@@ -6,18 +6,18 @@ extern const struct lock_type LOCK_REDLOCK_NET_93;
 static const struct redlock_rule RULE = {
     .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .extends_silently = true};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redlock_net_93_open(struct lock *lock) {
     return redlock_open(lock, &RULE);
 }
 
-static struct lock_grant attempt(struct lock *lock) {
+static struct lock_grant redlock_net_93_attempt(struct lock *lock) {
     struct lock_grant grant = redlock_attempt(lock);
     grant.valid_until_ns = 0; /* the bug: acquired is acquired */
     return grant;
 }
 
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    return redlock_acquire_renewed(lock, wait_ms, attempt, redlock_extend);
+static struct lock_grant redlock_net_93_acquire(struct lock *lock, int64_t wait_ms) {
+    return redlock_acquire_renewed(lock, wait_ms, redlock_net_93_attempt, redlock_extend);
 }
 
 const struct lock_type LOCK_REDLOCK_NET_93 = {
@@ -33,8 +33,8 @@ const struct lock_type LOCK_REDLOCK_NET_93 = {
     .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
-    .acquire = acquire,
+    .open = redlock_net_93_open,
+    .acquire = redlock_net_93_acquire,
     .release = redlock_release_renewed,
     .close = redlock_close_renewed,
 };

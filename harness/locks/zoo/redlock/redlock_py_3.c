@@ -6,7 +6,7 @@ extern const struct lock_type LOCK_REDLOCK_PY_3;
 static const struct redlock_rule RULE = {
     .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .adds_drift = true};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redlock_py_3_open(struct lock *lock) {
     return redlock_open(lock, &RULE);
 }
 
@@ -23,7 +23,7 @@ const struct lock_type LOCK_REDLOCK_PY_3 = {
     .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
+    .open = redlock_py_3_open,
     .acquire = redlock_acquire,
     .release = redlock_release,
 };

@@ -7,7 +7,7 @@ extern const struct lock_type LOCK_REDLOCK_RB_36;
 static const struct redlock_rule RULE = {
     .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .extends_lapsed = true};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redlock_rb_36_open(struct lock *lock) {
     struct redlock *self = lock->state;
     self->base.renew.source = REVIVE;
     return redlock_open(lock, &RULE);
@@ -29,7 +29,7 @@ const struct lock_type LOCK_REDLOCK_RB_36 = {
     .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
+    .open = redlock_rb_36_open,
     .acquire = redlock_acquire,
     .renew = redlock_renew,
     .release = redlock_release,

@@ -6,7 +6,7 @@ extern const struct lock_type LOCK_REDSYNC_72;
 static const struct redlock_rule RULE = {
     .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .from_answers = true};
 
-static enum outcome open(struct lock *lock) {
+static enum outcome redsync_72_open(struct lock *lock) {
     return redlock_open(lock, &RULE);
 }
 
@@ -25,7 +25,7 @@ const struct lock_type LOCK_REDSYNC_72 = {
     .poll_ms = 250,
     .nodes = REDLOCK_NODES,
     .state_size = sizeof(struct redlock),
-    .open = open,
+    .open = redsync_72_open,
     .acquire = redlock_acquire,
     .renew = redlock_renew,
     .release = redlock_release,
