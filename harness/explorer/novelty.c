@@ -221,7 +221,7 @@ static bool is_spent(const struct mutant *mutant, enum choice_kind kind) {
 }
 
 /* Whether no fault comes any more: one whose place was passed does not. */
-static bool faults_over(const struct mutant *mutant, const struct world *world) {
+static bool mutant_faults_over(const struct mutant *mutant, const struct world *world) {
     bool drawn = world->steps >= mutant->cut;
     for (size_t each = 0; each < mutant->schedule.count && !drawn; each++) {
         const struct deviation *deviation = &mutant->schedule.deviations[each];
@@ -238,7 +238,7 @@ static bool faults_over(const struct mutant *mutant, const struct world *world) 
 struct choice mutant_choose(struct mutant *mutant, const struct world *world, const struct choice *choices, int count,
                             struct choice usual) {
     static const struct choice QUIET = {.kind = CHOICE_QUIET};
-    if (world->settings.bound_ms && world_allows(world, QUIET) && faults_over(mutant, world)) return QUIET;
+    if (world->settings.bound_ms && world_allows(world, QUIET) && mutant_faults_over(mutant, world)) return QUIET;
     struct choice chosen = world->steps >= mutant->cut ? strategy_choose(&mutant->tail, world, choices, count)
                                                        : replay_choose(&mutant->replay, world, usual);
     if (!is_fault(chosen)) return chosen;

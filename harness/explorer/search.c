@@ -27,7 +27,7 @@ static uint64_t mixed_in(uint64_t digest, const struct history_record *record) {
 
 /* The digest of a history without the records that all schedules share and without the schedule's number: equal
  * histories of two schedules have equal digests. */
-static uint64_t digest_of(struct history_reader *reader, uint64_t prefix) {
+static uint64_t history_digest(struct history_reader *reader, uint64_t prefix) {
     const struct history_record *records;
     uint64_t digest = 0x9e3779b97f4a7c15u, index = 0;
     history_reader_rewind(reader);
@@ -44,7 +44,7 @@ static uint32_t sorts_of(const struct verdict *verdict) {
 }
 
 /* An order of grants is promised only to clients whose requests arrive in theirs. */
-static bool is_judged(const struct schedule_search *search, int checker) {
+static bool checker_is_judged(const struct schedule_search *search, int checker) {
     return search->world->settings.in_order || strcmp(CHECKER_TABLE[checker]->property, "fairness") != 0;
 }
 
@@ -60,7 +60,7 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
             judgement.at_work[each].verdict.applies || (counts && search->settings->required[each]);
         outcome->broken[each] = search_is_violated(search->settings, outcome, each);
         outcome->violates |= outcome->broken[each];
-        bool asked = outcome->applies[each] || (CHECKER_TABLE[each]->advisory && is_judged(search, each));
+        bool asked = outcome->applies[each] || (CHECKER_TABLE[each]->advisory && checker_is_judged(search, each));
         bool violated = asked && outcome->status[each] == VERDICT_VIOLATED;
         outcome->shown[each] =
             search->settings->required[each] | search->settings->steadily[each] ? outcome->broken[each] : violated;
@@ -69,13 +69,13 @@ static void outcome_judge(struct schedule_search *search, struct search_outcome 
     judge_close(&judgement);
 }
 
-static struct search_outcome outcome_of(struct schedule_search *search) {
+static struct search_outcome search_outcome_of(struct schedule_search *search) {
     const struct world *world = search->world;
     struct search_outcome outcome = {
         .opened = true, .steps = world->steps, .cut_short = world->steps >= WORLD_STEPS_MOST};
     outcome.faults = search->faults;
     outcome.strikes = search->strikes;
-    outcome.digest = digest_of(search->reader, world->prefix);
+    outcome.digest = history_digest(search->reader, world->prefix);
     outcome_judge(search, &outcome);
     return outcome;
 }
@@ -120,7 +120,7 @@ static void choice_count(struct schedule_search *search, struct choice chosen) {
     search->strikes++;
 }
 
-static void run(struct schedule_search *search, const struct chooser *chooser) {
+static void schedule_run(struct schedule_search *search, const struct chooser *chooser) {
     struct world *world = search->world;
     struct choice choices[WORLD_CHOICES];
     search->schedule.count = 0;
@@ -139,7 +139,7 @@ static void run(struct schedule_search *search, const struct chooser *chooser) {
     world_end(world);
 }
 
-static bool begin(struct schedule_search *search, int clients, uint64_t seed, uint64_t number) {
+static bool schedule_begin(struct schedule_search *search, int clients, uint64_t seed, uint64_t number) {
     if (search->settings->before_each) search->settings->before_each();
     return world_begin(search->world, clients, seed, number);
 }
@@ -151,17 +151,17 @@ static struct search_outcome draw_with(struct schedule_search *search, enum stra
     struct world *world = search->world;
     search->origin = kind == STRATEGY_EXHAUSTIVE ? 0 : number;
     uint64_t seed = search_seed(search->settings->seed, search->origin);
-    if (!begin(search, world->settings.clients, seed, number)) return (struct search_outcome){0};
+    if (!schedule_begin(search, world->settings.clients, seed, number)) return (struct search_outcome){0};
     if (kind == STRATEGY_EXHAUSTIVE) {
         exhaustive_begin(&search->exhaustive);
-        run(search, &(struct chooser){.exhaustive = &search->exhaustive});
-        return outcome_of(search);
+        schedule_run(search, &(struct chooser){.exhaustive = &search->exhaustive});
+        return search_outcome_of(search);
     }
     strategy_begin(&strategy, kind, seed, &search->settings->budget, world->settings.lease_ms, search->horizon,
                    aims ? &search->situations : NULL);
     strategy.ends_quiet = world->settings.bound_ms > 0;
-    run(search, &(struct chooser){.strategy = &strategy});
-    return outcome_of(search);
+    schedule_run(search, &(struct chooser){.strategy = &strategy});
+    return search_outcome_of(search);
 }
 
 /* A schedule of the session that is changed. */
@@ -172,10 +172,10 @@ static struct search_outcome draw_changed(struct schedule_search *search, uint64
                  search->horizon);
     search->origin = mutant.origin;
     uint64_t seed = search_seed(settings->seed, mutant.origin);
-    bool opened = begin(search, search->world->settings.clients, seed, number);
-    if (opened) run(search, &(struct chooser){.mutant = &mutant});
+    bool opened = schedule_begin(search, search->world->settings.clients, seed, number);
+    if (opened) schedule_run(search, &(struct chooser){.mutant = &mutant});
     mutant_free(&mutant);
-    return opened ? outcome_of(search) : (struct search_outcome){0};
+    return opened ? search_outcome_of(search) : (struct search_outcome){0};
 }
 
 /* The portfolio: uniform and PCT in turn, and of each in turn without and with aimed faults. */
@@ -203,12 +203,12 @@ static struct search_outcome search_draw(struct schedule_search *search, uint64_
 struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,
                                     uint64_t seed, uint64_t number, bool *used) {
     struct replay replay;
-    if (!begin(search, clients, seed, number)) return (struct search_outcome){0};
+    if (!schedule_begin(search, clients, seed, number)) return (struct search_outcome){0};
     replay_begin(&replay, schedule);
-    run(search, &(struct chooser){.replay = &replay});
+    schedule_run(search, &(struct chooser){.replay = &replay});
     if (used) memcpy(used, replay.used, schedule->count * sizeof *used);
     replay_free(&replay);
-    return outcome_of(search);
+    return search_outcome_of(search);
 }
 
 /* --- many --- */
@@ -283,7 +283,7 @@ static void violated_announce(struct search_shared *shared, uint64_t number) {
     while (shared && number < known && !atomic_compare_exchange_weak(&shared->violated, &known, number)) continue;
 }
 
-static uint64_t take(struct schedule_search *search) {
+static uint64_t number_next(struct schedule_search *search) {
     return search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
 }
 
@@ -299,7 +299,7 @@ static bool session_catch_up(struct schedule_search *search, uint64_t from, uint
 /* Takes the next session. False: a lock could not be opened. */
 static bool session_take(struct schedule_search *search) {
     const struct search_settings *settings = search->settings;
-    uint64_t session = settings->first / NOVELTY_SESSION + take(search), from = session * NOVELTY_SESSION;
+    uint64_t session = settings->first / NOVELTY_SESSION + number_next(search), from = session * NOVELTY_SESSION;
     search->session_next = from > settings->first ? from : settings->first;
     search->session_end = from + NOVELTY_SESSION;
     return from >= settings->most || session_catch_up(search, from, search->session_next);
@@ -310,7 +310,7 @@ static bool session_take(struct schedule_search *search) {
 static bool number_take(struct schedule_search *search, uint64_t *number) {
     const struct search_settings *settings = search->settings;
     if (settings->strategy != STRATEGY_NOVELTY) {
-        *number = settings->first + take(search) * settings->stride;
+        *number = settings->first + number_next(search) * settings->stride;
         return true;
     }
     bool opened = search->session_next < search->session_end || session_take(search);
@@ -323,7 +323,7 @@ static bool may_pause(const struct schedule_search *search) {
     return search->session_next == search->session_end;
 }
 
-static void give_up(struct schedule_search *search, uint64_t *number, uint64_t unopened) {
+static void search_give_up(struct schedule_search *search, uint64_t *number, uint64_t unopened) {
     search->unopened = true;
     *number = unopened;
     if (search->shared) atomic_store(&search->shared->taken, search->settings->most);
@@ -336,14 +336,14 @@ bool search_run(struct schedule_search *search, uint64_t *number, void (*report)
     for (;;) {
         uint64_t each;
         if (!number_take(search, &each)) {
-            give_up(search, number, each);
+            search_give_up(search, number, each);
             return false;
         }
         if (each >= settings->most) break;
         if (!settings->keep_going && search->shared && each > atomic_load(&search->shared->violated)) break;
         struct search_outcome outcome = search_draw(search, each);
         if (!outcome.opened) {
-            give_up(search, number, each);
+            search_give_up(search, number, each);
             return false;
         }
         tally_add(&search->tally, &outcome, each);

@@ -53,14 +53,14 @@ static bool shrink_deviations(struct shrink *shrink) {
     return smaller;
 }
 
-static int client_of(struct choice choice) {
+static int shrunk_client(struct choice choice) {
     if (choice_strikes_client(choice.kind)) return choice.who;
     return choice.kind == CHOICE_TASK || choice.kind >= CHOICE_LOSE_MESSAGE ? choice.who / TASKS_PER_CLIENT : -1;
 }
 
 /* Renumbers a choice after client `gone` was left out: higher numbers move down by one client. */
 static struct choice renumbered(struct choice choice, int gone) {
-    if (client_of(choice) > gone) choice.who -= choice_strikes_client(choice.kind) ? 1 : TASKS_PER_CLIENT;
+    if (shrunk_client(choice) > gone) choice.who -= choice_strikes_client(choice.kind) ? 1 : TASKS_PER_CLIENT;
     return choice;
 }
 
@@ -68,7 +68,7 @@ static void trial_without_client(struct shrink *shrink, int gone) {
     shrink->trial.count = 0;
     for (size_t each = 0; each < shrink->best.count; each++) {
         struct deviation deviation = shrink->best.deviations[each];
-        if (client_of(deviation.usual) == gone || client_of(deviation.instead) == gone) continue;
+        if (shrunk_client(deviation.usual) == gone || shrunk_client(deviation.instead) == gone) continue;
         deviation.usual = renumbered(deviation.usual, gone);
         deviation.instead = renumbered(deviation.instead, gone);
         schedule_add(&shrink->trial, deviation);

@@ -88,7 +88,7 @@ struct choice strategy_fault_draw(struct strategy *strategy, const struct world 
     return fault;
 }
 
-static bool may_strike(const struct strategy *strategy, const struct world *world, struct choice fault) {
+static bool planned_may_strike(const struct strategy *strategy, const struct world *world, struct choice fault) {
     return world_allows(world, fault) && !(strategy->spares_store && world_strikes_store(world, fault));
 }
 
@@ -97,7 +97,7 @@ static bool fault_due(struct strategy *strategy, const struct world *world, stru
         struct planned_fault *planned = &strategy->faults[each];
         if (planned->done || planned->aim.name || planned->step > world->steps) continue;
         *fault = strategy_fault_draw(strategy, world, planned->kind);
-        if (!may_strike(strategy, world, *fault)) continue; /* another target is drawn before the next step */
+        if (!planned_may_strike(strategy, world, *fault)) continue; /* another target is drawn before the next step */
         planned->done = true;
         return true;
     }
@@ -116,7 +116,7 @@ static struct choice fault_at(struct strategy *strategy, const struct world *wor
 }
 
 /* Whether a fault has struck, or what it is aimed at has not come in time. */
-static bool is_over(const struct planned_fault *planned, const struct world *world) {
+static bool planned_is_over(const struct planned_fault *planned, const struct world *world) {
     return planned->done || (planned->aim.name && world->steps > planned->step);
 }
 
@@ -125,13 +125,13 @@ static bool fault_aimed(struct strategy *strategy, const struct world *world, in
     uint64_t name = situation_name(world, task);
     for (int each = 0; each < strategy->fault_count; each++) {
         struct planned_fault *planned = &strategy->faults[each];
-        if (is_over(planned, world) || planned->aim.name != name) continue;
+        if (planned_is_over(planned, world) || planned->aim.name != name) continue;
         if (planned->aim.skip > 0) {
             planned->aim.skip--;
             continue;
         }
         *fault = fault_at(strategy, world, planned->kind, task);
-        if (!may_strike(strategy, world, *fault)) continue;
+        if (!planned_may_strike(strategy, world, *fault)) continue;
         planned->done = true;
         return true;
     }
@@ -140,7 +140,7 @@ static bool fault_aimed(struct strategy *strategy, const struct world *world, in
 
 static bool faults_over(const struct strategy *strategy, const struct world *world) {
     for (int each = 0; each < strategy->fault_count; each++)
-        if (!is_over(&strategy->faults[each], world)) return false;
+        if (!planned_is_over(&strategy->faults[each], world)) return false;
     return true;
 }
 
@@ -195,8 +195,8 @@ void exhaustive_begin(struct exhaustive *exhaustive) {
     memset(exhaustive->faults, 0, sizeof exhaustive->faults);
 }
 
-static int fault_options(const struct exhaustive *exhaustive, const struct world *world, enum choice_kind kind,
-                         struct choice *options, int count) {
+static int exhaustive_fault_options(const struct exhaustive *exhaustive, const struct world *world,
+                                    enum choice_kind kind, struct choice *options, int count) {
     if (exhaustive->faults[kind] >= exhaustive->budget->most[kind]) return count;
     for (int place = 0; place < target_count(world, kind); place++) {
         struct choice fault = {kind, target_at(world, kind, place),
@@ -214,7 +214,7 @@ static int options_of(const struct exhaustive *exhaustive, const struct world *w
     for (int each = 0; each < count; each++)
         if (!choice_same(choices[each], options[0])) options[found++] = choices[each];
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        found = fault_options(exhaustive, world, (enum choice_kind)kind, options, found);
+        found = exhaustive_fault_options(exhaustive, world, (enum choice_kind)kind, options, found);
     return found;
 }
 

@@ -13,7 +13,7 @@ static const struct planned_call *next_call(const struct library_world *world, i
     return next < calls->count ? &calls->calls[next] : NULL;
 }
 
-static bool fail(struct library_world *world, int client, const char *why, const char *line) {
+static bool calls_fail(struct library_world *world, int client, const char *why, const char *line) {
     snprintf(world->reason, sizeof world->reason, "the adapter of client-%d %s%s%.120s", client + 1, why,
              *line ? ": " : "", line);
     return false;
@@ -71,7 +71,7 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
     world->clients[client].acquired[call.lock] = true;
     call.form = planned->form;
     state->question = question_send(&world->clients[client], calls_body(&world->offer, &call));
-    if (!state->question) return fail(world, client, "takes no question", "");
+    if (!state->question) return calls_fail(world, client, "takes no question", "");
     state->asked = true;
     state->ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = call, .client = client});
     state->cancel_at_ns = planned->cancel_after_ms > 0
@@ -90,7 +90,7 @@ bool calls_cancel(struct library_world *world, int client, int thread) {
         library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = cancel, .client = client});
     json_t *body = json_pack("{s:s,s:i}", "op", "cancel", "call", state->question);
     state->cancel = question_send(&world->clients[client], body);
-    return state->cancel > 0 || fail(world, client, "takes no question", "");
+    return state->cancel > 0 || calls_fail(world, client, "takes no question", "");
 }
 
 bool calls_ask_control(struct library_world *world, int client, json_t *body) {
@@ -98,7 +98,7 @@ bool calls_ask_control(struct library_world *world, int client, json_t *body) {
     json_decref(of->control_answer);
     of->control_answer = NULL;
     of->control = question_send(of, body);
-    return of->control > 0 || fail(world, client, "takes no question", of->program.reason);
+    return of->control > 0 || calls_fail(world, client, "takes no question", of->program.reason);
 }
 
 /* --- answers --- */
@@ -169,9 +169,10 @@ bool calls_hear(struct library_world *world, int client) {
     for (char *line; !world->reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL; any = true) {
         enum outcome outcome;
         json_t *body = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-        if (!json_is_object(body)) fail(world, client, "said something that is no JSON object", line);
-        else if (!outcome_read(body, &outcome)) fail(world, client, "said no outcome", line);
-        else if (!answer_take(world, client, body, outcome)) fail(world, client, "said no id of a question", line);
+        if (!json_is_object(body)) calls_fail(world, client, "said something that is no JSON object", line);
+        else if (!outcome_read(body, &outcome)) calls_fail(world, client, "said no outcome", line);
+        else if (!answer_take(world, client, body, outcome))
+            calls_fail(world, client, "said no id of a question", line);
         json_decref(body);
     }
     return any;

@@ -60,7 +60,7 @@ int library_choices(struct library_world *world, struct library_choice *choices)
     return 1;
 }
 
-static int client_of(struct library_choice choice) {
+static int choice_client(struct library_choice choice) {
     if (choice.kind == LIBRARY_CALL) return choice.who / WORKLOAD_THREADS;
     return choice.kind == LIBRARY_CLOCK ? -1 : choice.who / LIBRARY_LINKS;
 }
@@ -68,7 +68,7 @@ static int client_of(struct library_choice choice) {
 struct library_choice library_usual(const struct library_world *world, const struct library_choice *choices,
                                     int count) {
     for (int each = 0; each < count; each++)
-        if (client_of(choices[each]) == world->current) return choices[each];
+        if (choice_client(choices[each]) == world->current) return choices[each];
     return choices[0];
 }
 
@@ -76,7 +76,7 @@ struct library_choice library_usual(const struct library_world *world, const str
 
 uint64_t library_steps_of(const struct library_world *world, struct library_choice step) {
     if (step.kind == LIBRARY_CLOCK) return world->clock_steps;
-    const struct library_client *client = &world->clients[client_of(step)];
+    const struct library_client *client = &world->clients[choice_client(step)];
     if (step.kind == LIBRARY_CALL) return client->threads[step.who % WORKLOAD_THREADS].steps;
     const struct library_link *link = library_link_look(world->clients, step.who);
     if (!link) return 0;
@@ -121,7 +121,7 @@ static bool step_take(struct library_world *world, struct library_choice choice)
     }
     world->steps++;
     if (choice.kind == LIBRARY_CLOCK) return clock_step(world) && library_settle(world);
-    world->current = client_of(choice);
+    world->current = choice_client(choice);
     struct library_link *link = choice.kind == LIBRARY_CALL ? NULL : library_link_find(world->clients, choice.who);
     if (choice.kind == LIBRARY_CALL) {
         if (!calls_ask_next(world, world->current, choice.who % WORKLOAD_THREADS)) return false;

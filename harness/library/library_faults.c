@@ -66,7 +66,7 @@ static const enum fault_effect EFFECTS[LIBRARY_CHOICE_KINDS] = {
     [LIBRARY_RESTART_EMPTY] = FAULT_DATA,
 };
 
-static int client_of(struct library_choice fault) {
+static int fault_client(struct library_choice fault) {
     if (library_strikes_server(fault.kind)) return ANY_SERVER;
     return library_strikes_client(fault.kind) ? fault.who : fault.who / LIBRARY_LINKS;
 }
@@ -79,7 +79,7 @@ static void fault_note(struct library_world *world, struct library_choice fault)
                       (struct call_event){.kind = late ? EVENT_LATE : EVENT_FAULT,
                                           .fault = (int)fault.kind,
                                           .effect = EFFECTS[fault.kind],
-                                          .client = client_of(fault),
+                                          .client = fault_client(fault),
                                           .reply = fault.kind == LIBRARY_HOLD_REPLY || fault.kind == LIBRARY_LOSE_REPLY,
                                           .until_ns = at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
 }

@@ -64,7 +64,7 @@ void link_door_close(struct link_door *door) {
 
 /* --- connections --- */
 
-bool link_accept(struct library_link *link, const struct link_door *door, struct library_server *server) {
+bool library_link_accept(struct library_link *link, const struct link_door *door, struct library_server *server) {
     int fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return false;
     if (door->is_tcp) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));

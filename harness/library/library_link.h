@@ -39,7 +39,7 @@ struct library_link {
 };
 
 /* Takes a connection that a program has made. False: there is none. */
-bool link_accept(struct library_link *link, const struct link_door *door, struct library_server *server);
+bool library_link_accept(struct library_link *link, const struct link_door *door, struct library_server *server);
 /* Reads what the program has sent. True: there was something, or the program has closed it. */
 bool link_hear_program(struct library_link *link);
 /* Reads what the server has sent, which is there after server_settle. True: there was something. */

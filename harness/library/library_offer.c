@@ -39,7 +39,7 @@ static bool word_in(const json_t *list, const char *word) {
     return false;
 }
 
-static int64_t number_of(const json_t *body, const char *key, int64_t usual) {
+static int64_t offer_number_of(const json_t *body, const char *key, int64_t usual) {
     const json_t *number = json_object_get(body, key);
     return json_is_integer(number) && json_integer_value(number) > 0 ? json_integer_value(number) : usual;
 }
@@ -49,11 +49,11 @@ static void text_of(const json_t *body, const char *key, char *text) {
     snprintf(text, OFFER_NAME, "%s", found ? found : "");
 }
 
-static bool form_read(const json_t *body, const struct library_offer *offer, struct library_form *form) {
+static bool offer_form_read(const json_t *body, const struct library_offer *offer, struct library_form *form) {
     const json_t *operations = json_object_get(body, "operations");
     text_of(body, "form", form->name);
-    form->lease_unit_ms = number_of(body, "lease_unit_ms", offer->facts.lease_unit_ms);
-    form->wait_unit_ms = number_of(body, "wait_unit_ms", 1);
+    form->lease_unit_ms = offer_number_of(body, "lease_unit_ms", offer->facts.lease_unit_ms);
+    form->wait_unit_ms = offer_number_of(body, "wait_unit_ms", 1);
     form->renews = operations ? word_in(operations, "renew") : offer->renews;
     form->answers_is_held = operations ? word_in(operations, "is_held") : offer->answers_is_held;
     return form->name[0] && bits_read(json_object_get(body, "wait"), CALL_WAITS, &form->waits) &&
@@ -64,7 +64,7 @@ static bool forms_read(const json_t *forms, struct library_offer *offer, char *r
     size_t count = json_array_size(forms);
     if (count == 0 || count > OFFER_FORMS) return wrong(reason, "forms");
     for (size_t each = 0; each < count; each++)
-        if (!form_read(json_array_get(forms, each), offer, &offer->forms[each])) return wrong(reason, "forms");
+        if (!offer_form_read(json_array_get(forms, each), offer, &offer->forms[each])) return wrong(reason, "forms");
     offer->form_count = (int)count;
     return true;
 }
@@ -84,7 +84,8 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     const char *service = json_string_value(json_object_get(hello, "service"));
     int topology_place = topology ? call_word_find(LIBRARY_TOPOLOGIES, json_string_value(topology)) : 0;
     int owner_place = owner ? call_word_find(OWNERS, json_string_value(owner)) : 0;
-    *offer = (struct library_offer){.modes = 1U << MODE_EXCLUSIVE, .threads = (int)number_of(hello, "threads", 1)};
+    *offer =
+        (struct library_offer){.modes = 1U << MODE_EXCLUSIVE, .threads = (int)offer_number_of(hello, "threads", 1)};
     text_of(hello, "name", offer->name);
     text_of(hello, "version", offer->version);
     text_of(hello, "lease_key", offer->lease_key);
@@ -95,8 +96,8 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     offer->facts = (struct library_facts){.owner = (enum call_owner)owner_place,
                                           .permits = json_is_true(json_object_get(hello, "semaphore")) ? permits : 1,
                                           .default_lease_ms = lease_ms,
-                                          .watchdog_divisor = (int)number_of(hello, "watchdog_divisor", 3),
-                                          .lease_unit_ms = number_of(hello, "lease_unit_ms", 1),
+                                          .watchdog_divisor = (int)offer_number_of(hello, "watchdog_divisor", 3),
+                                          .lease_unit_ms = offer_number_of(hello, "lease_unit_ms", 1),
                                           .reenters = word_in(reenters, "same"),
                                           .write_reads = word_in(reenters, "write-read"),
                                           .tokens = json_is_true(json_object_get(hello, "token")),
@@ -104,9 +105,9 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .lease_key = offer->lease_key[0] != '\0',
                                           .transactions = service && strcmp(service, "postgres") == 0,
                                           .parts = json_is_true(json_object_get(hello, "parts")),
-                                          .nodes = (int)number_of(hello, "nodes", 1),
+                                          .nodes = (int)offer_number_of(hello, "nodes", 1),
                                           .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),
-                                          .timer_ms = number_of(hello, "timer_ms", 1)};
+                                          .timer_ms = offer_number_of(hello, "timer_ms", 1)};
     offer->is_tcp = json_is_true(json_object_get(hello, "tcp"));
     offer->cancels = json_is_true(json_object_get(hello, "cancel"));
     offer->renews = word_in(operations, "renew");
@@ -119,7 +120,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     return forms_read(json_object_get(hello, "forms"), offer, reason);
 }
 
-static bool is_named(const char *name, const char *const *names, int count) {
+static bool offer_is_named(const char *name, const char *const *names, int count) {
     for (int each = 0; each < count; each++)
         if (strcmp(name, names[each]) == 0) return true;
     return false;
@@ -139,7 +140,7 @@ bool offer_restrict(struct library_offer *offer, const char *const *names, int c
             return false;
         }
     for (int form = 0; form < offer->form_count; form++)
-        if (is_named(offer->forms[form].name, names, count)) offer->forms[kept++] = offer->forms[form];
+        if (offer_is_named(offer->forms[form].name, names, count)) offer->forms[kept++] = offer->forms[form];
     offer->form_count = kept;
     return true;
 }

@@ -9,20 +9,21 @@
 #include "harness/library/library_events.h"
 #include "harness/scheduler/clock.h"
 
-static int64_t now_ns(const struct library_world *world) {
+static int64_t settle_now_ns(const struct library_world *world) {
     return shared_page_mono_ns(world->page);
 }
 
 bool library_is_paused(const struct library_world *world, int client) {
-    return world->clients[client].paused_until_ns > now_ns(world);
+    return world->clients[client].paused_until_ns > settle_now_ns(world);
 }
 
 bool library_request_is_due(const struct library_world *world, const struct library_link *link) {
-    return !link->ended && link->requests.count > 0 && link->requests_held_until_ns <= now_ns(world);
+    return !link->ended && link->requests.count > 0 && link->requests_held_until_ns <= settle_now_ns(world);
 }
 
 bool library_answer_is_due(const struct library_world *world, const struct library_link *link) {
-    return !link->ended && link->fd >= 0 && link->answers.count > 0 && link->answers_held_until_ns <= now_ns(world);
+    return !link->ended && link->fd >= 0 && link->answers.count > 0 &&
+           link->answers_held_until_ns <= settle_now_ns(world);
 }
 
 bool library_is_quiet(const struct library_world *world) {
@@ -92,11 +93,11 @@ enum { ANSWER_WAIT_MS = 5 };
 enum { TURNS_MOST = 400 };
 
 static void turn_take(struct library_world *world) {
-    if (world->busy_ns != now_ns(world)) world->turns = 0;
-    world->busy_ns = now_ns(world);
+    if (world->busy_ns != settle_now_ns(world)) world->turns = 0;
+    world->busy_ns = settle_now_ns(world);
     if (++world->turns <= TURNS_MOST) return;
-    library_clock_move(world, now_ns(world) + CLOCK_NS_PER_MS);
-    world->busy_ns = now_ns(world);
+    library_clock_move(world, settle_now_ns(world) + CLOCK_NS_PER_MS);
+    world->busy_ns = settle_now_ns(world);
 }
 
 /* Whether any connection to a server is of this sort. */
@@ -143,7 +144,7 @@ void library_request_arrives(struct library_world *world, struct library_link *l
     library_event_add(
         world,
         (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = library_place(world, link->node)});
-    link_deliver_request(link, now_ns(world));
+    link_deliver_request(link, settle_now_ns(world));
     if (!simple || !answer_comes(link)) servers_hear(world, link->server.server);
 }
 
@@ -180,7 +181,7 @@ static void links_take(struct library_world *world, int number, struct program_n
     for (int node = 0; node < world->settings.nodes; node++) {
         struct library_link taken;
         if (!news->connects[node]) continue;
-        while (link_accept(&taken, &client->doors[node], &world->servers[node])) {
+        while (library_link_accept(&taken, &client->doors[node], &world->servers[node])) {
             if (client->link_count == LIBRARY_LINKS) {
                 lost(world, number, "it makes more connections than a schedule can follow");
                 link_end(&taken);
@@ -211,7 +212,7 @@ static bool take_stirs(const struct library_world *world, struct library_client 
 static bool program_run(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     if (!client->runs || library_is_paused(world, number)) return false;
-    bool due = hosted_deadline_ns(&client->program) <= now_ns(world), stirred = take_stirs(world, client);
+    bool due = hosted_deadline_ns(&client->program) <= settle_now_ns(world), stirred = take_stirs(world, client);
     if (!due && !(stirred && hosted_has_news(&client->program))) return false;
     if (hosted_run(&client->program)) return true;
     client->runs = false;
@@ -234,8 +235,8 @@ static void links_number(const struct library_world *world, struct library_clien
 static bool link_hear_end(struct library_world *world, struct library_link *link) {
     bool was_open = link->fd >= 0;
     /* Also in the very moment in which it would go on. */
-    bool request = link->requests.count > 0 && link->requests_held_until_ns >= now_ns(world);
-    bool answer = link->answers.count > 0 && link->answers_held_until_ns >= now_ns(world);
+    bool request = link->requests.count > 0 && link->requests_held_until_ns >= settle_now_ns(world);
+    bool answer = link->answers.count > 0 && link->answers_held_until_ns >= settle_now_ns(world);
     bool any = link_hear_program(link);
     if (was_open && link->fd < 0 && (request || answer))
         library_event_add(world, (struct call_event){.kind = EVENT_FAULT,
@@ -313,7 +314,7 @@ static int64_t earlier(int64_t one, int64_t other, int64_t now) {
 static int64_t servers_next_ns(const struct library_world *world) {
     int64_t next = INT64_MAX;
     for (int node = 0; node < world->settings.nodes; node++)
-        next = earlier(next, server_deadline_ns(&world->servers[node]), now_ns(world));
+        next = earlier(next, server_deadline_ns(&world->servers[node]), settle_now_ns(world));
     return next;
 }
 
@@ -325,7 +326,7 @@ static int64_t link_next_ns(const struct library_link *link, int64_t now, int64_
 }
 
 int64_t library_next_ns(const struct library_world *world) {
-    int64_t now = now_ns(world), next = INT64_MAX;
+    int64_t now = settle_now_ns(world), next = INT64_MAX;
     for (int number = 0; number < LIBRARY_CLIENTS; number++) {
         const struct library_client *client = &world->clients[number];
         for (int each = 0; each < client->link_count; each++) next = link_next_ns(&client->links[each], now, next);
@@ -341,7 +342,7 @@ int64_t library_next_ns(const struct library_world *world) {
     return server_acts ? now + world->settings.lease_ms * CLOCK_NS_PER_MS : next;
 }
 
-static bool clock_set(struct library_world *world, int64_t mono_ns) {
+static bool library_clock_set(struct library_world *world, int64_t mono_ns) {
     bool any = false;
     atomic_store(&world->page->mono_ns, mono_ns);
     for (int node = 0; node < world->settings.nodes; node++) {
@@ -354,8 +355,8 @@ static bool clock_set(struct library_world *world, int64_t mono_ns) {
 
 void library_clock_move(struct library_world *world, int64_t mono_ns) {
     for (int64_t next; (next = servers_next_ns(world)) < mono_ns;)
-        if (clock_set(world, next)) return;
-    clock_set(world, mono_ns);
+        if (library_clock_set(world, next)) return;
+    library_clock_set(world, mono_ns);
 }
 
 /* --- without choices --- */
@@ -379,7 +380,7 @@ static bool drain_to_quiet(struct library_world *world) {
 }
 
 bool library_drain(struct library_world *world, int client, int64_t limit_ms) {
-    int64_t until_ns = now_ns(world) + limit_ms * CLOCK_NS_PER_MS;
+    int64_t until_ns = settle_now_ns(world) + limit_ms * CLOCK_NS_PER_MS;
     while (drain_to_quiet(world)) {
         if (world->clients[client].control == 0) return true;
         int64_t next = library_next_ns(world);
@@ -394,7 +395,7 @@ static bool drain_until(struct library_world *world, int64_t mono_ns, bool notes
         int64_t next = library_next_ns(world);
         if (notes) library_leases_note(world);
         library_clock_move(world, next < mono_ns ? next : mono_ns);
-        if (now_ns(world) == mono_ns) return drain_to_quiet(world);
+        if (settle_now_ns(world) == mono_ns) return drain_to_quiet(world);
     }
     return false;
 }

@@ -75,7 +75,7 @@ static void doors_lead(const struct library_world *world, struct library_client 
 }
 
 /* Asks what is no call, and lets everything happen until it is answered with `ok`. */
-static bool ask(struct library_world *world, int number, json_t *body, int64_t limit_ms) {
+static bool program_ask(struct library_world *world, int number, json_t *body, int64_t limit_ms) {
     char verb[24];
     snprintf(verb, sizeof verb, "%s", json_string_value(json_object_get(body, "op")));
     if (!calls_ask_control(world, number, body)) return false;
@@ -97,7 +97,7 @@ static bool program_start(struct library_world *world, int number) {
     if (!started || !hosted_run(&client->program))
         return give_up(world, "the program of client-%d: %s", number + 1, client->program.reason);
     client->runs = true;
-    return ask(world, number, json_pack("{s:s,s:i}", "op", "hello", "protocol", PROTOCOL), OPEN_LIMIT_MS) ||
+    return program_ask(world, number, json_pack("{s:s,s:i}", "op", "hello", "protocol", PROTOCOL), OPEN_LIMIT_MS) ||
            give_up(world, "client-%d refused to say hello", number + 1);
 }
 
@@ -108,7 +108,8 @@ static bool program_open(struct library_world *world, int number) {
                              "fixed_lease", 0, "nodes", nodes_json(world, number));
     if (world->offer.topology == TOPOLOGY_SENTINEL)
         json_object_set_new(body, "master", json_string(world->settings.master));
-    return ask(world, number, body, OPEN_LIMIT_MS) || give_up(world, "client-%d could not be opened", number + 1);
+    return program_ask(world, number, body, OPEN_LIMIT_MS) ||
+           give_up(world, "client-%d could not be opened", number + 1);
 }
 
 static void client_end(struct library_world *world, int number) {
@@ -234,7 +235,7 @@ static bool warm_up_mode(struct library_world *world, int number, enum call_mode
         call.verb = VERBS[each];
         if (call.verb == CALL_IS_HELD && !form->answers_is_held) continue;
         if (call.verb == CALL_RENEW && !form->renews) continue;
-        bool good = ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS);
+        bool good = program_ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS);
         if (world->reason[0]) return false;
         /* Whether a hold is renewed and released as it should be is what schedules find out. */
         if (!good && call.verb == CALL_ACQUIRE)
@@ -253,7 +254,7 @@ static bool warm_up(struct library_world *world, int number) {
     servers_flush(world);
     for (int mode = MODE_EXCLUSIVE; mode <= MODE_PERMIT; mode++)
         if (world->offer.modes >> mode & 1 && !warm_up_mode(world, number, (enum call_mode)mode)) return false;
-    return ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
+    return program_ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
            give_up(world, "client-%d could not forget", number + 1);
 }
 
@@ -305,7 +306,8 @@ bool library_begin(struct library_world *world, const struct workload *workload,
 
 static bool forget_all(struct library_world *world) {
     for (int number = 0; number < world->workload.clients; number++)
-        if (world->clients[number].runs && !ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS))
+        if (world->clients[number].runs &&
+            !program_ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS))
             return false;
     return true;
 }

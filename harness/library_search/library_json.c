@@ -7,7 +7,7 @@ json_t *library_promises_json(uint32_t promises) {
     return names;
 }
 
-static json_t *faults_json(uint32_t faults) {
+static json_t *library_faults_json(uint32_t faults) {
     json_t *names = json_array();
     for (int kind = (int)LIBRARY_FAULTS_FROM; kind < LIBRARY_CHOICE_KINDS; kind++)
         if (faults >> kind & 1)
@@ -45,7 +45,7 @@ json_t *library_groups_json(const struct library_tally *tally) {
     for (int each = 0; each < tally->group_count; each++) {
         const struct library_group *group = &tally->groups[each];
         json_array_append_new(groups, json_pack("{s:o,s:o,s:I,s:I}", "breaks", library_promises_json(group->promises),
-                                                "faults", faults_json(group->faults), "schedules",
+                                                "faults", library_faults_json(group->faults), "schedules",
                                                 (json_int_t)group->schedules, "first", (json_int_t)group->first));
     }
     return groups;
@@ -106,7 +106,7 @@ static void answer_json(const struct call_event *events, const struct call_event
     if (event->name[0]) json_object_set_new(body, "error", json_string(event->name));
 }
 
-static void struck_json(const struct call_event *event, json_t *body) {
+static void library_struck_json(const struct call_event *event, json_t *body) {
     const char *fault = library_fault_name((enum library_choice_kind)event->fault);
     json_object_set_new(body, "fault", json_string(fault ? fault : ""));
     json_object_set_new(body, "until_ns", json_integer((json_int_t)event->until_ns));
@@ -120,7 +120,7 @@ json_t *library_events_json(const struct call_event *events, size_t count, int n
         json_t *body = json_pack("{s:s,s:I}", "event", KINDS[event->kind], "at_ns", (json_int_t)event->at_ns);
         if (event->kind == EVENT_ASK) call_json(&event->asked, body);
         if (event->kind == EVENT_ANSWER) answer_json(events, event, body);
-        if (event->kind == EVENT_FAULT || event->kind == EVENT_LATE) struck_json(event, body);
+        if (event->kind == EVENT_FAULT || event->kind == EVENT_LATE) library_struck_json(event, body);
         if (event->kind == EVENT_EXECUTED) json_object_set_new(body, "client", json_integer(event->client + 1));
         if (event->kind == EVENT_LEASE)
             json_object_set_new(body, "remaining_ms", json_integer((json_int_t)event->remaining_ms));

@@ -47,7 +47,7 @@ struct library_arguments {
     bool hello;
 };
 
-static void print_line(json_t *object) {
+static void library_print_line(json_t *object) {
     json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
     putchar('\n');
     fflush(stdout);
@@ -148,7 +148,7 @@ static const struct option OPTIONS[] = {{"adapter", required_argument, NULL, 'a'
                                         {"hello", no_argument, NULL, 'h'},
                                         {0}};
 
-static bool option_take(struct library_arguments *arguments, int option, char *text) {
+static bool library_option_take(struct library_arguments *arguments, int option, char *text) {
     struct library_settings *world = &arguments->world;
     struct library_search_settings *search = &arguments->search;
     switch (option) {
@@ -187,7 +187,7 @@ static bool option_take(struct library_arguments *arguments, int option, char *t
 
 static bool options_parse(int argc, char **argv, struct library_arguments *arguments) {
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
-        if (!option_take(arguments, option, optarg)) {
+        if (!library_option_take(arguments, option, optarg)) {
             fprintf(stderr, "explore-library: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]);
             return false;
         }
@@ -201,8 +201,8 @@ static bool options_parse(int argc, char **argv, struct library_arguments *argum
 
 /* --- a search --- */
 
-static void progress_print(const struct library_search *search) {
-    print_line(json_pack("{s:o}", "progress", library_tally_json(search)));
+static void library_progress_print(const struct library_search *search) {
+    library_print_line(json_pack("{s:o}", "progress", library_tally_json(search)));
 }
 
 static int unplayed(const struct library_search *search) {
@@ -232,9 +232,9 @@ static void found_set(struct library_search *search, json_t *done) {
     if (library_control(search, seed, &control)) json_object_set_new(done, "control", library_schedule_json(&control));
 }
 
-static int explore(struct library_search *search) {
+static int library_explore(struct library_search *search) {
     int64_t began_ns = clock_real_mono_ns();
-    bool found = library_search_run(search, progress_print);
+    bool found = library_search_run(search, library_progress_print);
     int64_t took_ns = clock_real_mono_ns() - began_ns;
     if (search->tally.schedules == 0 && search->tally.unplayed > 0) return unplayed(search);
     json_t *done = json_pack("{s:o,s:o,s:I,s:o}", "done", library_tally_json(search), "offer",
@@ -242,7 +242,7 @@ static int explore(struct library_search *search) {
                              library_groups_json(&search->tally));
     bool first = found && (!search->shared || atomic_load(&search->shared->violated) == search->found_number);
     if (first) found_set(search, done);
-    print_line(done);
+    library_print_line(done);
     return found ? STATUS_VIOLATED : STATUS_HOLDS;
 }
 
@@ -255,7 +255,7 @@ static bool line_read(const char *line, struct library_schedule *schedule, const
            library_deviation_read(line, &schedule->deviations[schedule->count++], reason);
 }
 
-static bool lines_read(const char *path, struct library_schedule *schedule) {
+static bool library_lines_read(const char *path, struct library_schedule *schedule) {
     FILE *file = fopen(path, "re");
     char line[2 * WORKLOAD_LINE];
     if (!file) {
@@ -266,7 +266,7 @@ static bool lines_read(const char *path, struct library_schedule *schedule) {
         const char *reason;
         line[strcspn(line, "\n")] = '\0';
         if (line_read(line, schedule, &reason)) continue;
-        print_line(json_pack("{s:i,s:s}", "line", count, "reason", reason));
+        library_print_line(json_pack("{s:i,s:s}", "line", count, "reason", reason));
         fclose(file);
         return false;
     }
@@ -274,29 +274,31 @@ static bool lines_read(const char *path, struct library_schedule *schedule) {
     return true;
 }
 
-static int replay(struct library_search *search, const struct library_arguments *arguments) {
+static int library_schedule_replay(struct library_search *search, const struct library_arguments *arguments) {
     static struct library_schedule schedule;
     static bool used[LIBRARY_DEVIATIONS];
-    if (!lines_read(arguments->replay, &schedule)) return STATUS_BAD;
+    if (!library_lines_read(arguments->replay, &schedule)) return STATUS_BAD;
     uint64_t seed = library_search_seed(search->settings->seed, arguments->number);
     struct library_outcome outcome = library_search_replay(search, &schedule, seed, true, used);
     if (!outcome.played) return unplayed(search);
     for (int each = 0; each < schedule.count; each++) {
         if (used[each]) continue;
-        print_line(json_pack("{s:i,s:s}", "line", workload_calls(&schedule.workload) + each + 1, "reason",
-                             "this never comes up, or cannot happen then: the schedule is for another library or "
-                             "version, or was changed by hand"));
+        library_print_line(
+            json_pack("{s:i,s:s}", "line", workload_calls(&schedule.workload) + each + 1, "reason",
+                      "this never comes up, or cannot happen then: the schedule is for another library or "
+                      "version, or was changed by hand"));
         return STATUS_BAD;
     }
-    print_line(json_pack("{s:I,s:o,s:o,s:o,s:o,s:I}", "steps", (json_int_t)outcome.steps, "breaks",
-                         library_promises_json(outcome.promises), "broken", library_broken_json(&outcome), "events",
-                         events_json(search, search->world->events, search->world->event_count), "offer",
-                         library_offer_json(&search->world->offer), "digest", (json_int_t)(outcome.digest >> 1)));
+    library_print_line(json_pack("{s:I,s:o,s:o,s:o,s:o,s:I}", "steps", (json_int_t)outcome.steps, "breaks",
+                                 library_promises_json(outcome.promises), "broken", library_broken_json(&outcome),
+                                 "events", events_json(search, search->world->events, search->world->event_count),
+                                 "offer", library_offer_json(&search->world->offer), "digest",
+                                 (json_int_t)(outcome.digest >> 1)));
     return outcome.promises ? STATUS_VIOLATED : STATUS_HOLDS;
 }
 
 /* Maps a file that other processes map, too; nothing without a path. False: the reason is on standard error. */
-static bool file_map(const char *path, size_t least, void *map) {
+static bool library_file_map(const char *path, size_t least, void *map) {
     if (!path) return true;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     off_t length = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
@@ -323,13 +325,13 @@ int main(int argc, char **argv) {
         arguments.digests && schedules < SIZE_MAX / sizeof *search.digests ? schedules * sizeof *search.digests : 0;
     search.world = &world;
     search.settings = &arguments.search;
-    if (!file_map(arguments.shared, sizeof *search.shared, &search.shared) ||
-        !file_map(arguments.digests, digests, &search.digests))
+    if (!library_file_map(arguments.shared, sizeof *search.shared, &search.shared) ||
+        !library_file_map(arguments.digests, digests, &search.digests))
         return STATUS_BAD;
     int status = STATUS_INCONCLUSIVE;
     if (!library_world_open(&world, &arguments.world)) fprintf(stderr, "explore-library: %s\n", world.reason);
-    else if (arguments.hello) print_line(library_offer_json(&world.offer)), status = STATUS_HOLDS;
-    else status = arguments.replay ? replay(&search, &arguments) : explore(&search);
+    else if (arguments.hello) library_print_line(library_offer_json(&world.offer)), status = STATUS_HOLDS;
+    else status = arguments.replay ? library_schedule_replay(&search, &arguments) : library_explore(&search);
     library_search_close(&search);
     library_world_close(&world);
     return status;

@@ -17,7 +17,7 @@ uint64_t library_search_seed(uint64_t seed, uint64_t number) {
 
 /* --- one schedule --- */
 
-static uint64_t digest_of(const struct library_world *world) {
+static uint64_t library_digest(const struct library_world *world) {
     uint64_t digest = 0x9e3779b97f4a7c15u;
     for (size_t each = 0; each < world->event_count; each++) {
         const struct call_event *event = &world->events[each];
@@ -64,9 +64,9 @@ static void steps_take(struct library_search *search, const struct library_choos
     }
 }
 
-static void outcome_judge(struct library_search *search, struct library_outcome *outcome) {
+static void library_outcome_judge(struct library_search *search, struct library_outcome *outcome) {
     struct library_world *world = search->world;
-    outcome->digest = digest_of(world);
+    outcome->digest = library_digest(world);
     outcome->broken_count =
         promises_judge(&world->offer.facts, world->events, world->event_count, outcome->broken, LIBRARY_BROKEN);
     for (int each = 0; each < outcome->broken_count; each++)
@@ -89,7 +89,7 @@ static struct library_outcome play(struct library_search *search, const struct l
     }
     outcome.played = world->reason[0] == '\0';
     outcome.steps = world->steps;
-    if (outcome.played) outcome_judge(search, &outcome);
+    if (outcome.played) library_outcome_judge(search, &outcome);
     if (!outcome.fresh || !outcome.played) search->in_session = 0;
     return outcome;
 }
@@ -108,7 +108,7 @@ struct library_outcome library_search_replay(struct library_search *search, cons
 
 /* --- many --- */
 
-static void group_add(struct library_tally *tally, const struct library_outcome *outcome, uint64_t number) {
+static void library_group_add(struct library_tally *tally, const struct library_outcome *outcome, uint64_t number) {
     int each = 0;
     while (each < tally->group_count &&
            (tally->groups[each].promises != outcome->promises || tally->groups[each].faults != outcome->faults))
@@ -120,7 +120,7 @@ static void group_add(struct library_tally *tally, const struct library_outcome 
     if (number < tally->groups[each].first) tally->groups[each].first = number;
 }
 
-static void tally_add(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
+static void library_tally_add(struct library_search *search, const struct library_outcome *outcome, uint64_t number) {
     struct library_tally *tally = &search->tally;
     uint32_t broken = 0;
     if (!outcome->played) {
@@ -134,7 +134,7 @@ static void tally_add(struct library_search *search, const struct library_outcom
     for (int each = 0; each < outcome->broken_count; each++) broken |= (uint32_t)1 << outcome->broken[each].promise;
     for (int promise = 0; promise < PROMISES; promise++) tally->broken[promise] += broken >> promise & 1;
     for (int kind = 0; kind < LIBRARY_CHOICE_KINDS; kind++) tally->faults[kind] += outcome->faults >> kind & 1;
-    if (outcome->promises) group_add(tally, outcome, number);
+    if (outcome->promises) library_group_add(tally, outcome, number);
 }
 
 static struct library_outcome draw_and_play(struct library_search *search, uint64_t number) {
@@ -151,14 +151,14 @@ static struct library_outcome draw_and_play(struct library_search *search, uint6
     return play(search, &chooser, seed);
 }
 
-static uint64_t session_take(struct library_search *search) {
+static uint64_t library_session_take(struct library_search *search) {
     const struct library_search_settings *settings = search->settings;
     uint64_t taken = search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
     return settings->first_session + taken * settings->stride;
 }
 
 /* The number of schedules before a session. */
-static uint64_t session_begin(const struct library_search_settings *settings, uint64_t session) {
+static uint64_t library_session_begin(const struct library_search_settings *settings, uint64_t session) {
     uint64_t first = session < settings->short_sessions ? session : settings->short_sessions;
     return first * settings->short_session + (session - first) * settings->session;
 }
@@ -212,7 +212,7 @@ static void found_keep(struct library_search *search, struct library_outcome *ou
     while (number < known && !atomic_compare_exchange_weak(&search->shared->violated, &known, number)) continue;
 }
 
-static bool is_over(const struct library_search *search, uint64_t number) {
+static bool library_search_is_over(const struct library_search *search, uint64_t number) {
     bool found = search->found_outcome.promises || (search->shared && atomic_load(&search->shared->violated) < number);
     return (found && !search->settings->keep_going) ||
            (search->tally.schedules == 0 && search->tally.unplayed >= UNPLAYED_MOST);
@@ -223,8 +223,8 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
     int64_t began_ns = clock_real_mono_ns(), reported_ns = began_ns;
     int64_t until_ns = settings->seconds ? began_ns + settings->seconds * CLOCK_NS_PER_S : INT64_MAX;
     for (bool over = false; !over && clock_real_mono_ns() < until_ns;) {
-        uint64_t session = session_take(search), number = session_begin(settings, session);
-        uint64_t until = session_begin(settings, session + 1);
+        uint64_t session = library_session_take(search), number = library_session_begin(settings, session);
+        uint64_t until = library_session_begin(settings, session + 1);
         search->in_session = 0;
         search->sorts = (struct message_sorts){.count = 0};
         search->aims = session >= settings->short_sessions;
@@ -232,9 +232,10 @@ bool library_search_run(struct library_search *search, void (*report)(const stru
         for (; number < until && number < settings->most && !over; number++) {
             struct library_outcome outcome = draw_and_play(search, number);
             found_keep(search, &outcome, number);
-            tally_add(search, &outcome, number);
+            library_tally_add(search, &outcome, number);
             if (search->digests) search->digests[number] = outcome.digest;
-            over = is_over(search, number + 1) || (!settings->whole_sessions && clock_real_mono_ns() >= until_ns);
+            over = library_search_is_over(search, number + 1) ||
+                   (!settings->whole_sessions && clock_real_mono_ns() >= until_ns);
             if (clock_real_mono_ns() - reported_ns < REPORT_EVERY_NS) continue;
             reported_ns = clock_real_mono_ns();
             search->tally.commands = search->world->commands;

@@ -12,7 +12,7 @@ struct library_shrinking {
 };
 
 /* Plays the trial. If it breaks a wanted promise, what was played of it is the best schedule. */
-static bool shrink_try(struct library_shrinking *shrink) {
+static bool library_shrink_try(struct library_shrinking *shrink) {
     struct library_search *search = shrink->search;
     if (shrink->runs_left-- <= 0) return false;
     struct library_outcome outcome = library_search_replay(search, &shrink->trial, shrink->seed, false, NULL);
@@ -24,7 +24,7 @@ static bool shrink_try(struct library_shrinking *shrink) {
 
 /* --- deviations: delta debugging (Zeller 1999) --- */
 
-static void trial_without(struct library_shrinking *shrink, int from, int length) {
+static void library_trial_without(struct library_shrinking *shrink, int from, int length) {
     const struct library_schedule *best = &shrink->search->found;
     shrink->trial = *best;
     shrink->trial.count = 0;
@@ -33,12 +33,12 @@ static void trial_without(struct library_shrinking *shrink, int from, int length
             shrink->trial.deviations[shrink->trial.count++] = best->deviations[each];
 }
 
-static bool shrink_deviations(struct library_shrinking *shrink) {
+static bool library_shrink_deviations(struct library_shrinking *shrink) {
     bool smaller = false;
     for (int length = shrink->search->found.count; length > 0; length /= 2) {
         for (int from = 0; from < shrink->search->found.count && shrink->runs_left > 0;) {
-            trial_without(shrink, from, length);
-            if (shrink_try(shrink)) smaller = true;
+            library_trial_without(shrink, from, length);
+            if (library_shrink_try(shrink)) smaller = true;
             else from += length;
         }
     }
@@ -69,7 +69,7 @@ static bool shrink_threads(struct library_shrinking *shrink) {
             if (best->threads[client][thread].count == 0) continue;
             shrink->trial = shrink->search->found;
             shrink->trial.workload.threads[client][thread].count = 0;
-            if (shrink_try(shrink)) return true;
+            if (library_shrink_try(shrink)) return true;
         }
     return false;
 }
@@ -90,18 +90,18 @@ static bool shrink_calls(struct library_shrinking *shrink) {
                 if (place >= of->count || !stands_alone(of, place)) continue;
                 shrink->trial = shrink->search->found;
                 calls_remove(&shrink->trial.workload, client, thread, place);
-                smaller |= shrink_try(shrink);
+                smaller |= library_shrink_try(shrink);
             }
     return smaller;
 }
 
 /* The last clients that make no calls are left out. */
-static bool shrink_clients(struct library_shrinking *shrink) {
+static bool library_shrink_clients(struct library_shrinking *shrink) {
     int clients = shrink->search->found.workload.clients;
     if (clients < 2 || workload_threads(&shrink->search->found.workload, clients - 1) > 0) return false;
     shrink->trial = shrink->search->found;
     shrink->trial.workload.clients--;
-    return shrink_try(shrink);
+    return library_shrink_try(shrink);
 }
 
 /* --- numbers --- */
@@ -110,7 +110,7 @@ static bool number_try(struct library_shrinking *shrink, int64_t *number, int64_
     int64_t before = *number;
     if (before == value) return false;
     *number = value; /* in shrink->trial */
-    return shrink_try(shrink);
+    return library_shrink_try(shrink);
 }
 
 /* In the trial. What the first acquire of a lock object says holds for the object, where the library has it so. */
@@ -124,7 +124,7 @@ static bool lease_try(struct library_shrinking *shrink, const struct planned_cal
             if (same && of->calls[each].call.lease == LEASE_GIVEN) of->calls[each].call.lease_ms = lease_ms;
         }
     }
-    return shrink_try(shrink);
+    return library_shrink_try(shrink);
 }
 
 static bool shrink_call_numbers(struct library_shrinking *shrink, int client, int thread, int place) {
@@ -149,14 +149,14 @@ static bool shrink_numbers(struct library_shrinking *shrink) {
     return rounder;
 }
 
-static bool shrink_amounts(struct library_shrinking *shrink) {
+static bool library_shrink_amounts(struct library_shrinking *shrink) {
     int64_t lease_ms = shrink->search->world->settings.lease_ms;
     for (int each = 0; each < shrink->search->found.count; each++) {
         int64_t amount = shrink->search->found.deviations[each].instead.amount;
         if (amount <= lease_ms * 2) continue;
         shrink->trial = shrink->search->found;
         shrink->trial.deviations[each].instead.amount = amount / 2;
-        if (shrink_try(shrink)) return true;
+        if (library_shrink_try(shrink)) return true;
     }
     return false;
 }
@@ -181,8 +181,8 @@ void library_shrink(struct library_search *search, uint64_t seed, bool *anew) {
                                          .runs_left = search->settings->shrink_runs};
     *anew = breaks_anew(shrink);
     while (*anew && shrink->runs_left > 0 &&
-           (shrink_threads(shrink) || shrink_clients(shrink) || shrink_deviations(shrink) || shrink_calls(shrink) ||
-            shrink_numbers(shrink) || shrink_amounts(shrink)))
+           (shrink_threads(shrink) || library_shrink_clients(shrink) || library_shrink_deviations(shrink) ||
+            shrink_calls(shrink) || shrink_numbers(shrink) || library_shrink_amounts(shrink)))
         continue;
     if (*anew && !breaks_anew(shrink)) {
         search->found = *first;

@@ -4,7 +4,7 @@ enum { RANDOM_STREAM = 3000, HORIZON = 80, BACKWARDS_OF = 4, CHANGES = 2, DEVIAT
 
 /* --- drawn in advance --- */
 
-static void faults_plan(struct library_strategy *strategy, const struct library_budget *budget) {
+static void library_faults_plan(struct library_strategy *strategy, const struct library_budget *budget) {
     enum library_choice_kind kinds[LIBRARY_CHOICE_KINDS];
     int kind_count = 0;
     for (int kind = (int)LIBRARY_FAULTS_FROM; kind < LIBRARY_CHOICE_KINDS; kind++)
@@ -32,7 +32,7 @@ void library_strategy_begin(struct library_strategy *strategy, const struct libr
         (struct library_strategy){.random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms, .sorts = sorts};
     strategy->order = (enum library_order)(number % LIBRARY_ORDERS);
     bool strikes = number / LIBRARY_ORDERS % 2, strikes_aimed = aims && number / LIBRARY_ORDERS % 4 == 2;
-    if (strikes || strikes_aimed) faults_plan(strategy, budget);
+    if (strikes || strikes_aimed) library_faults_plan(strategy, budget);
     if (strikes_aimed) faults_aim(strategy);
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         strategy->priority[client] = random_next(&strategy->random) | (uint64_t)1 << 63;
@@ -42,7 +42,7 @@ void library_strategy_begin(struct library_strategy *strategy, const struct libr
 
 /* --- faults --- */
 
-static int64_t duration_ms(struct library_strategy *strategy) {
+static int64_t library_duration_ms(struct library_strategy *strategy) {
     static const int64_t HALVES[] = {1, 3, 3, 6};
     return HALVES[random_below(&strategy->random, 4)] * (strategy->lease_ms > 1 ? strategy->lease_ms / 2 : 1);
 }
@@ -58,13 +58,13 @@ static struct library_choice fault_draw(struct library_strategy *strategy, const
         int links = world->clients[fault.who].links_used;
         fault.who = library_link_number(fault.who, links ? (int)random_below(&strategy->random, (uint64_t)links) : 0);
     }
-    if (library_has_amount(kind)) fault.amount = duration_ms(strategy);
+    if (library_has_amount(kind)) fault.amount = library_duration_ms(strategy);
     if (jumps && random_below(&strategy->random, BACKWARDS_OF) == 0) fault.amount = -fault.amount;
     return fault;
 }
 
-static bool fault_due(struct library_strategy *strategy, const struct library_world *world,
-                      struct library_choice *fault) {
+static bool library_fault_due(struct library_strategy *strategy, const struct library_world *world,
+                              struct library_choice *fault) {
     for (int each = 0; each < strategy->fault_count; each++) {
         const struct library_planned *planned = &strategy->faults[each];
         if (planned->done || planned->is_aimed || planned->step > world->steps) continue;
@@ -87,7 +87,7 @@ static bool fault_aimed_at(struct library_strategy *strategy, const struct libra
         if (planned->aim.skip > 0 && planned->aim.skip--) continue;
         *fault = (struct library_choice){.kind = planned->kind, .who = step.who};
         if (library_strikes_client(planned->kind)) fault->who /= LIBRARY_LINKS;
-        if (library_has_amount(planned->kind)) fault->amount = duration_ms(strategy);
+        if (library_has_amount(planned->kind)) fault->amount = library_duration_ms(strategy);
         planned->done = library_allows(world, *fault);
         if (planned->done) return true;
     }
@@ -96,31 +96,32 @@ static bool fault_aimed_at(struct library_strategy *strategy, const struct libra
 
 /* --- steps --- */
 
-static int client_of(struct library_choice choice) {
+static int chain_client(struct library_choice choice) {
     if (choice.kind == LIBRARY_CLOCK) return 0;
     return choice.who / (choice.kind == LIBRARY_CALL ? WORKLOAD_THREADS : LIBRARY_LINKS);
 }
 
-static struct library_choice by_priority(struct library_strategy *strategy, const struct library_world *world,
-                                         const struct library_choice *choices, int count) {
+static struct library_choice library_by_priority(struct library_strategy *strategy, const struct library_world *world,
+                                                 const struct library_choice *choices, int count) {
     int best = 0;
     for (int each = 1; each < count; each++)
-        if (strategy->priority[client_of(choices[each])] > strategy->priority[client_of(choices[best])]) best = each;
+        if (strategy->priority[chain_client(choices[each])] > strategy->priority[chain_client(choices[best])])
+            best = each;
     for (int each = 0; each < CHANGES; each++) {
         if (strategy->changes[each] > world->steps || choices[best].kind == LIBRARY_CLOCK) continue;
-        strategy->priority[client_of(choices[best])] = --strategy->lowest;
+        strategy->priority[chain_client(choices[best])] = --strategy->lowest;
         strategy->changes[each] = UINT64_MAX;
-        return by_priority(strategy, world, choices, count);
+        return library_by_priority(strategy, world, choices, count);
     }
     return choices[best];
 }
 
-static struct library_choice step_choose(struct library_strategy *strategy, const struct library_world *world,
-                                         const struct library_choice *choices, int count) {
+static struct library_choice library_step_choose(struct library_strategy *strategy, const struct library_world *world,
+                                                 const struct library_choice *choices, int count) {
     if (strategy->order == ORDER_USUAL ||
         (strategy->order == ORDER_UNIFORM && random_below(&strategy->random, DEVIATES_OF) > 0))
         return library_usual(world, choices, count);
-    if (strategy->order == ORDER_PCT) return by_priority(strategy, world, choices, count);
+    if (strategy->order == ORDER_PCT) return library_by_priority(strategy, world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];
 }
 
@@ -128,8 +129,8 @@ struct library_choice library_strategy_choose(struct library_strategy *strategy,
                                               const struct library_choice *choices, int count) {
     struct library_choice fault;
     struct message_aim message;
-    if (fault_due(strategy, world, &fault)) return fault;
-    struct library_choice step = step_choose(strategy, world, choices, count);
+    if (library_fault_due(strategy, world, &fault)) return fault;
+    struct library_choice step = library_step_choose(strategy, world, choices, count);
     if (!message_sort_of(world, step, &message)) return step;
     if (fault_aimed_at(strategy, world, step, &message, &fault)) return fault;
     message_sorts_note(strategy->sorts, &message);

@@ -11,7 +11,7 @@
 enum { REQUEST = 512, ANSWER = 1 << 18, KEY = 256 };
 
 /* NULL: no answer came, or it is an error. The caller frees. */
-static json_t *ask(struct library_server *server, const char *path, const char *body) {
+static json_t *etcd_kind_ask(struct library_server *server, const char *path, const char *body) {
     static char answer[ANSWER];
     char request[REQUEST];
     int fd = server_connect(server);
@@ -27,19 +27,19 @@ static json_t *ask(struct library_server *server, const char *path, const char *
 }
 
 static json_t *ask_surely(struct library_server *server, const char *path, const char *body) {
-    json_t *answer = ask(server, path, body);
+    json_t *answer = etcd_kind_ask(server, path, body);
     if (!answer) server_give_up(server, "its gateway does not answer");
     return answer;
 }
 
-static bool answers(struct library_server *server) {
-    json_t *answer = ask(server, "/v3/kv/range", "{\"key\":\"AA==\"}");
+static bool etcd_kind_answers(struct library_server *server) {
+    json_t *answer = etcd_kind_ask(server, "/v3/kv/range", "{\"key\":\"AA==\"}");
     json_decref(answer);
     return answer != NULL;
 }
 
 static void etcd_begin(struct library_server *server) {
-    hosted_server_begin(server, answers);
+    hosted_server_begin(server, etcd_kind_answers);
 }
 
 static const char EVERY_KEY[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}"; /* base64 of a zero byte */

@@ -68,7 +68,7 @@ static size_t call_length(struct span bytes) {
     return trails ? at + next.length : at;
 }
 
-static enum message_found find(struct span bytes, struct queued_message *message) {
+static enum message_found grpc_find(struct span bytes, struct queued_message *message) {
     size_t upkeep = upkeep_length(bytes);
     *message = (struct queued_message){.length = upkeep > 0 ? upkeep : call_length(bytes), .is_plain = upkeep > 0};
     return message->length > 0 ? MESSAGE_WHOLE : MESSAGE_PART;
@@ -81,31 +81,33 @@ static bool agrees(struct span bytes, const char *text, size_t length) {
 
 /* The first line of HTTP/1.1. In HTTP/2 names are compressed, each connection in its own way: there the length tells
  * calls apart, as those of one method differ in numbers of the same length. */
-static uint64_t request_sort(const struct format_state *state, struct span bytes) {
+static uint64_t grpc_request_sort(const struct format_state *state, struct span bytes) {
     const char *end = state->is_http1 ? memchr(bytes.bytes, '\r', bytes.length) : NULL;
     return end ? sort_add(0, (struct span){bytes.bytes, (size_t)(end - bytes.bytes)}) : bytes.length;
 }
 
-static enum message_found find_request(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found grpc_find_request(struct format_state *state, struct span bytes,
+                                            struct queued_message *message) {
     if (!state->has_begun && agrees(bytes, PREFACE, PREFACE_BYTES)) {
         *message = (struct queued_message){.length = PREFACE_BYTES, .is_plain = true};
         return bytes.length >= PREFACE_BYTES ? MESSAGE_WHOLE : MESSAGE_PART;
     }
     if (!state->has_begun) state->is_http1 = bytes.bytes[0] >= 'A' && bytes.bytes[0] <= 'Z'; /* its method */
     if (!state->has_begun && !state->is_http1) return MESSAGE_BROKEN;
-    enum message_found found = state->is_http1 ? http1_request_find(bytes, message) : find(bytes, message);
-    if (found == MESSAGE_WHOLE) message->sort = request_sort(state, (struct span){bytes.bytes, message->length});
+    enum message_found found = state->is_http1 ? http1_request_find(bytes, message) : grpc_find(bytes, message);
+    if (found == MESSAGE_WHOLE) message->sort = grpc_request_sort(state, (struct span){bytes.bytes, message->length});
     return found;
 }
 
-static enum message_found find_reply(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found grpc_find_reply(struct format_state *state, struct span bytes,
+                                          struct queued_message *message) {
     if (!state->has_begun) state->is_http1 = agrees(bytes, HTTP1, HTTP1_BYTES); /* too few bytes are no frame either */
-    return state->is_http1 ? http1_reply_find(state, bytes, message) : find(bytes, message);
+    return state->is_http1 ? http1_reply_find(state, bytes, message) : grpc_find(bytes, message);
 }
 
-static void begin(struct format_state *state) {
+static void grpc_format_begin(struct format_state *state) {
     *state = (struct format_state){0};
 }
 
-const struct message_format GRPC_REQUEST_FORMAT = {"HTTP", begin, find_request};
-const struct message_format GRPC_REPLY_FORMAT = {"HTTP", begin, find_reply};
+const struct message_format GRPC_REQUEST_FORMAT = {"HTTP", grpc_format_begin, grpc_find_request};
+const struct message_format GRPC_REPLY_FORMAT = {"HTTP", grpc_format_begin, grpc_find_reply};

@@ -37,12 +37,12 @@ static void streams_restore(const struct streams *streams) {
     }
 }
 
-static bool failed(struct hosted_program *program, const char *what) {
+static bool hosted_program_failed(struct hosted_program *program, const char *what) {
     snprintf(program->reason, sizeof program->reason, "%s: %s", what, strerror(errno));
     return false;
 }
 
-static bool begin(struct hosted_program *program, const char *path, int input, int output, int error) {
+static bool hosted_program_begin(struct hosted_program *program, const char *path, int input, int output, int error) {
     struct streams streams;
     char *words[] = {strdup(path), NULL};
     if (!words[0]) abort();
@@ -50,7 +50,7 @@ static bool begin(struct hosted_program *program, const char *path, int input, i
     bool began = good && turns_begin(program->supervisor, words);
     streams_restore(&streams);
     free(words[0]);
-    if (!good) return failed(program, "its standard streams cannot be made");
+    if (!good) return hosted_program_failed(program, "its standard streams cannot be made");
     if (!began) snprintf(program->reason, sizeof program->reason, "%s", program->supervisor->reason);
     return began;
 }
@@ -60,23 +60,23 @@ bool hosted_start(struct hosted_program *program, const char *path, const struct
     int input[2], output[2], error = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, LOG_MODE);
     *program = (struct hosted_program){.to = -1, .from = -1};
     signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
-    if (error < 0) return failed(program, log);
+    if (error < 0) return hosted_program_failed(program, log);
     if (pipe2(input, O_CLOEXEC) != 0) {
         close(error);
-        return failed(program, "pipe");
+        return hosted_program_failed(program, "pipe");
     }
     if (pipe2(output, O_CLOEXEC) != 0) {
         close(error);
         close(input[0]);
         close(input[1]);
-        return failed(program, "pipe");
+        return hosted_program_failed(program, "pipe");
     }
     program->supervisor = calloc(1, sizeof *program->supervisor);
     if (!program->supervisor) abort();
     program->supervisor->ends_with_root = program->supervisor->must_rest = true;
     program->supervisor->random = random_split(seed, 0);
     program_clock_begin(&program->supervisor->clock, page, host);
-    bool began = begin(program, path, input[0], output[1], error);
+    bool began = hosted_program_begin(program, path, input[0], output[1], error);
     close(error);
     close(input[0]);
     close(output[1]);

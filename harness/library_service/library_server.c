@@ -39,7 +39,7 @@ void server_close(struct library_server *server) {
 
 /* --- time --- */
 
-static int64_t now_ns(const struct library_server *server) {
+static int64_t server_now_ns(const struct library_server *server) {
     return shared_page_mono_ns(server->page);
 }
 
@@ -49,7 +49,7 @@ int64_t server_deadline_ns(const struct library_server *server) {
 
 bool server_has_news(const struct library_server *server) {
     return server->kind->is_hosted && server->runs &&
-           (server_deadline_ns(server) <= now_ns(server) || hosted_has_news(&server->program));
+           (server_deadline_ns(server) <= server_now_ns(server) || hosted_has_news(&server->program));
 }
 
 static void hosted_settle(struct library_server *server) {
@@ -86,7 +86,7 @@ void server_reset(struct library_server *server, uint64_t seed) {
 /* --- hosted servers --- */
 
 void hosted_server_begin(struct library_server *server, bool (*answers)(struct library_server *server)) {
-    int64_t until_ns = now_ns(server) + (int64_t)START_LIMIT_MS * CLOCK_NS_PER_MS;
+    int64_t until_ns = server_now_ns(server) + (int64_t)START_LIMIT_MS * CLOCK_NS_PER_MS;
     if (!hosted_start(&server->program, server->start, server->page, server->slot, server->seed, server->log))
         server_give_up(server, server->program.reason);
     server->runs = true;
@@ -97,7 +97,7 @@ void hosted_server_begin(struct library_server *server, bool (*answers)(struct l
         int64_t next_ns = server_deadline_ns(server);
         if (next_ns == INT64_MAX) server_give_up(server, "it waits for something before it answers");
         atomic_store(&server->page->mono_ns, next_ns);
-    } while (now_ns(server) <= until_ns);
+    } while (server_now_ns(server) <= until_ns);
     server_give_up(server, "it did not answer within 120 s of its time");
 }
 

@@ -8,7 +8,7 @@
 enum { SORT_BYTES = 16 }; /* of a statement; numbers of locks come later in it */
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 1 + LENGTH_BYTES, MESSAGE_MOST = 1 << 24, PROTOCOL_3 = 196608 };
 
-static void begin(struct format_state *state) {
+static void postgres_format_begin(struct format_state *state) {
     *state = (struct format_state){0};
 }
 
@@ -43,7 +43,7 @@ static enum message_found find_until(const char *ends, struct span bytes, struct
 }
 
 /* Its first message's type, and the beginning of the statement, which stands behind its own name in a Parse ('P'). */
-static uint64_t request_sort(struct span bytes) {
+static uint64_t postgres_request_sort(struct span bytes) {
     struct span text = {bytes.bytes + HEAD_BYTES, bytes.length - HEAD_BYTES};
     const char *name_end = bytes.bytes[0] == 'P' ? memchr(text.bytes, '\0', text.length) : NULL;
     if (name_end) text = (struct span){name_end + 1, text.length - (size_t)(name_end + 1 - text.bytes)};
@@ -51,12 +51,13 @@ static uint64_t request_sort(struct span bytes) {
     return sort_add(sort_add(0, (struct span){bytes.bytes, 1}), text);
 }
 
-static enum message_found find_request(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found postgres_find_request(struct format_state *state, struct span bytes,
+                                                struct queued_message *message) {
     if (!state->has_started) return find_opening(state, bytes, message);
     enum message_found found = find_until("QSXpHFcf", bytes, message);
     if (found != MESSAGE_WHOLE) return found;
     message->is_plain = bytes.bytes[0] == 'p';
-    message->sort = request_sort((struct span){bytes.bytes, message->length});
+    message->sort = postgres_request_sort((struct span){bytes.bytes, message->length});
     return found;
 }
 
@@ -65,7 +66,8 @@ static bool is_refusal(const struct format_state *state, char type) {
     return !state->has_started && (type == 'N' || type == 'S' || type == 'G');
 }
 
-static enum message_found find_reply(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found postgres_find_reply(struct format_state *state, struct span bytes,
+                                              struct queued_message *message) {
     char type = bytes.bytes[0];
     if (is_refusal(state, type)) {
         *message = (struct queued_message){.length = 1, .is_plain = true};
@@ -75,5 +77,7 @@ static enum message_found find_reply(struct format_state *state, struct span byt
     return find_until(type == 'A' || type == 'N' ? "AN" : "ZGW", bytes, message);
 }
 
-const struct message_format POSTGRES_REQUEST_FORMAT = {"PostgreSQL's protocol", begin, find_request};
-const struct message_format POSTGRES_REPLY_FORMAT = {"PostgreSQL's protocol", begin, find_reply};
+const struct message_format POSTGRES_REQUEST_FORMAT = {"PostgreSQL's protocol", postgres_format_begin,
+                                                       postgres_find_request};
+const struct message_format POSTGRES_REPLY_FORMAT = {"PostgreSQL's protocol", postgres_format_begin,
+                                                     postgres_find_reply};

@@ -46,7 +46,7 @@ struct reply {
     size_t length;
 };
 
-static size_t put_number(char *at, uint32_t number) {
+static size_t postgres_put_number(char *at, uint32_t number) {
     for (int each = 0; each < 4; each++) at[each] = (char)(number >> (24 - 8 * each) & 255);
     return 4;
 }
@@ -62,14 +62,14 @@ static bool is_whole(const struct reply *reply) {
     return false;
 }
 
-static bool answers(struct library_server *server) {
+static bool postgres_kind_answers(struct library_server *server) {
     static struct reply reply;
     char request[REQUEST];
     size_t length = 4;
-    length += put_number(request + length, PROTOCOL_3);
+    length += postgres_put_number(request + length, PROTOCOL_3);
     memcpy(request + length, STARTUP, sizeof STARTUP); /* with the zero byte that ends the list */
     length += sizeof STARTUP;
-    put_number(request, (uint32_t)length);
+    postgres_put_number(request, (uint32_t)length);
     if (server->control >= 0) close(server->control);
     server->control = server_connect(server);
     if (server->control < 0) return false;
@@ -79,11 +79,11 @@ static bool answers(struct library_server *server) {
 }
 
 static void postgres_begin(struct library_server *server) {
-    hosted_server_begin(server, answers);
+    hosted_server_begin(server, postgres_kind_answers);
 }
 
 /* Its data lie beside the socket (harness/lockstorm/servers/hosted_server.py). */
-static void postgres_end(struct library_server *server) {
+static void postgres_kind_end(struct library_server *server) {
     char file[PATH];
     const char *slash = strrchr(server->address, '/');
     int length = slash ? (int)(slash - server->address) : 0;
@@ -114,7 +114,7 @@ static void query(struct library_server *server, const char *text, row_visit *vi
     char request[REQUEST], values[2][NAME];
     size_t size = strlen(text) + 1;
     request[0] = 'Q';
-    put_number(request + 1, (uint32_t)(4 + size));
+    postgres_put_number(request + 1, (uint32_t)(4 + size));
     memcpy(request + HEAD, text, size);
     reply.length =
         server_exchange(server, server->control, (struct span){request, HEAD + size}, reply.bytes, sizeof reply.bytes);
@@ -156,9 +156,9 @@ const struct server_kind POSTGRES_KIND = {
     .requests = &POSTGRES_REQUEST_FORMAT,
     .answers = &POSTGRES_REPLY_FORMAT,
     .is_hosted = true,
-    .close = postgres_end,
+    .close = postgres_kind_end,
     .begin = postgres_begin,
-    .end = postgres_end,
+    .end = postgres_kind_end,
     .flush = postgres_flush,
     .residue = postgres_residue,
 };

@@ -18,7 +18,7 @@ static bool begins_with(const struct resp_scanner *scanner, const char *const *n
 }
 
 /* Its command, and the script that this runs. */
-static uint64_t request_sort(const struct resp_scanner *scanner, struct span bytes) {
+static uint64_t resp_request_sort(const struct resp_scanner *scanner, struct span bytes) {
     static const char *const SCRIPTS[] = {"EVAL", "EVALSHA", "FCALL", NULL};
     struct resp_cursor cursor = resp_elements(scanner, bytes);
     struct span command = {0}, script = {0};
@@ -37,11 +37,11 @@ static void request_describe(const struct resp_scanner *scanner, struct span byt
     message->is_simple = begins_with(scanner, SIMPLE);
     message->is_plain = begins_with(scanner, PLAIN);
     message->subscribes = begins_with(scanner, PUSHES);
-    message->sort = message->is_plain ? 0 : request_sort(scanner, bytes);
+    message->sort = message->is_plain ? 0 : resp_request_sort(scanner, bytes);
     message->wait_ms = server_wait_ms(scanner, bytes);
 }
 
-static enum message_found find(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found resp_find(struct format_state *state, struct span bytes, struct queued_message *message) {
     size_t used = 0;
     enum resp_result result =
         resp_scan(&state->scanner, bytes.bytes + state->scanned, bytes.length - state->scanned, &used);
@@ -55,5 +55,5 @@ static enum message_found find(struct format_state *state, struct span bytes, st
     return MESSAGE_WHOLE;
 }
 
-const struct message_format RESP_REQUEST_FORMAT = {"RESP", requests_begin, find};
-const struct message_format RESP_REPLY_FORMAT = {"RESP", replies_begin, find};
+const struct message_format RESP_REQUEST_FORMAT = {"RESP", requests_begin, resp_find};
+const struct message_format RESP_REPLY_FORMAT = {"RESP", replies_begin, resp_find};

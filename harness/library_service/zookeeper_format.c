@@ -2,12 +2,13 @@
 
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 8, PACKET_MOST = 1 << 22, PING_XID = -2, AUTH_XID = -4 };
 
-static void begin(struct format_state *state) {
+static void zookeeper_format_begin(struct format_state *state) {
     *state = (struct format_state){0};
 }
 
 /* Requests and answers begin with their number; the first message of each side, which opens the session, has none. */
-static enum message_found find(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found zookeeper_find(struct format_state *state, struct span bytes,
+                                         struct queued_message *message) {
     if (bytes.length < LENGTH_BYTES) return MESSAGE_PART;
     uint32_t length = four_bytes(bytes.bytes);
     if (length > PACKET_MOST) return MESSAGE_BROKEN;
@@ -21,5 +22,5 @@ static enum message_found find(struct format_state *state, struct span bytes, st
     return MESSAGE_WHOLE;
 }
 
-const struct message_format ZOOKEEPER_REQUEST_FORMAT = {"ZooKeeper's protocol", begin, find};
-const struct message_format ZOOKEEPER_REPLY_FORMAT = {"ZooKeeper's protocol", begin, find};
+const struct message_format ZOOKEEPER_REQUEST_FORMAT = {"ZooKeeper's protocol", zookeeper_format_begin, zookeeper_find};
+const struct message_format ZOOKEEPER_REPLY_FORMAT = {"ZooKeeper's protocol", zookeeper_format_begin, zookeeper_find};

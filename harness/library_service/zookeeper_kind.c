@@ -15,18 +15,18 @@ struct packet {
     size_t length;
 };
 
-static void put_number(struct packet *packet, uint32_t number) {
+static void zookeeper_put_number(struct packet *packet, uint32_t number) {
     for (int shift = 24; shift >= 0; shift -= 8) packet->bytes[packet->length++] = (char)(number >> shift & 255);
 }
 
 static void put_bytes(struct packet *packet, const char *bytes, size_t length) {
-    put_number(packet, (uint32_t)length);
+    zookeeper_put_number(packet, (uint32_t)length);
     memcpy(packet->bytes + packet->length, bytes, length);
     packet->length += length;
 }
 
 /* Sends the packet behind its length. False: no whole answer came, which is in *answer without its length. */
-static bool exchange(struct library_server *server, const struct packet *packet, struct packet *answer) {
+static bool zookeeper_exchange(struct library_server *server, const struct packet *packet, struct packet *answer) {
     static struct packet whole;
     whole.length = 0;
     put_bytes(&whole, packet->bytes, packet->length);
@@ -38,22 +38,22 @@ static bool exchange(struct library_server *server, const struct packet *packet,
     return true;
 }
 
-static bool answers(struct library_server *server) {
+static bool zookeeper_kind_answers(struct library_server *server) {
     static const char NO_PASSWORD[PASSWORD];
     static struct packet opening, answer;
     opening.length = 0;
-    for (int each = 0; each < 3; each++) put_number(&opening, 0); /* the protocol, and the last change seen */
-    put_number(&opening, SESSION_MS);
-    put_number(&opening, 0), put_number(&opening, 0); /* no session yet */
+    for (int each = 0; each < 3; each++) zookeeper_put_number(&opening, 0); /* the protocol, and the last change seen */
+    zookeeper_put_number(&opening, SESSION_MS);
+    zookeeper_put_number(&opening, 0), zookeeper_put_number(&opening, 0); /* no session yet */
     put_bytes(&opening, NO_PASSWORD, sizeof NO_PASSWORD);
     opening.bytes[opening.length++] = 0; /* it may not be one that only reads */
     if (server->control >= 0) close(server->control);
     server->control = server_connect(server);
-    return server->control >= 0 && exchange(server, &opening, &answer);
+    return server->control >= 0 && zookeeper_exchange(server, &opening, &answer);
 }
 
 static void zookeeper_begin(struct library_server *server) {
-    hosted_server_begin(server, answers);
+    hosted_server_begin(server, zookeeper_kind_answers);
 }
 
 /* Asks for an operation on a node; `rest` follows the path. The answer's error, 0: none. */
@@ -61,12 +61,13 @@ static int32_t operate(struct library_server *server, int operation, const char 
                        struct packet *answer) {
     static struct packet packet;
     packet.length = 0;
-    put_number(&packet, ++server->control_number);
-    put_number(&packet, (uint32_t)operation);
+    zookeeper_put_number(&packet, ++server->control_number);
+    zookeeper_put_number(&packet, (uint32_t)operation);
     put_bytes(&packet, path, strlen(path));
     memcpy(packet.bytes + packet.length, rest, length);
     packet.length += length;
-    if (!exchange(server, &packet, answer) || answer->length < 16) server_give_up(server, "it does not answer");
+    if (!zookeeper_exchange(server, &packet, answer) || answer->length < 16)
+        server_give_up(server, "it does not answer");
     return (int32_t)four_bytes(answer->bytes + 12);
 }
 

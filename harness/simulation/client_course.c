@@ -20,14 +20,14 @@ static bool drawn(struct explored_client *client, uint64_t of) {
 
 /* --- what is drawn --- */
 
-static bool renews(const struct explored_client *client) {
+static bool client_renews(const struct explored_client *client) {
     return client->work.lock.traits & LOCK_TRAIT_RENEWS && !settings_of(client)->fixed_lease;
 }
 
 static int64_t work_ms(struct explored_client *client) {
     const struct world_settings *settings = settings_of(client);
     if (!varies(client, WORLD_VARIES_WORK)) return drawn(client, 2) ? 0 : settings->work_ms;
-    return drawn_work_ms(&client->course.random, settings->lease_ms, renews(client));
+    return drawn_work_ms(&client->course.random, settings->lease_ms, client_renews(client));
 }
 
 static int64_t patience_ms(struct explored_client *client) {
@@ -86,7 +86,7 @@ static void await_late(struct explored_client *client) {
 static int64_t linger_ms(const struct explored_client *client) {
     const struct world_settings *settings = settings_of(client);
     if (settings->bound_ms) return LINGER_BOUNDS * settings->bound_ms;
-    return renews(client) ? settings->lease_ms : 0;
+    return client_renews(client) ? settings->lease_ms : 0;
 }
 
 /* --- all clients do the same --- */

@@ -45,7 +45,7 @@ static int64_t entries_on(struct world *world, const struct explored_client *cli
     return entries;
 }
 
-static void left(struct world *world, uint32_t name, int64_t count) {
+static void trace_left(struct world *world, uint32_t name, int64_t count) {
     if (count > 0) world_record(world, (struct history_record){.kind = HISTORY_RESIDUE, .name = name, .value = count});
 }
 
@@ -59,6 +59,6 @@ void client_traces_look(struct world *world, struct explored_client *client) {
         entries += entries_on(world, client, node);
         subscriptions += client->worker.listeners[node].channels + client->watchdog.listeners[node].channels;
     }
-    left(world, client->entries_name, entries);
-    left(world, client->subscriptions_name, subscriptions);
+    trace_left(world, client->entries_name, entries);
+    trace_left(world, client->subscriptions_name, subscriptions);
 }

@@ -24,12 +24,12 @@ static const struct explored_task *explored_task_of_const(const struct env *env)
     return (const struct explored_task *)env;
 }
 
-static struct explored_client *client_of(const struct explored_task *task) {
+static struct explored_client *explored_client_of(const struct explored_task *task) {
     return &task->world->clients[task->number / TASKS_PER_CLIENT];
 }
 
 static bool is_gone(const struct explored_task *task) {
-    return client_of(task)->gone;
+    return explored_client_of(task)->gone;
 }
 
 static int64_t deadline_after(const struct explored_task *task, int64_t limit_ns) {
@@ -71,7 +71,7 @@ static bool connection_holds(struct explored_task *task) {
 }
 
 /* Executes the task's command. NULL: the server has not answered yet, or the connection is lost. */
-static redisReply *exchange(struct explored_task *task) {
+static redisReply *explored_exchange(struct explored_task *task) {
     struct world *world = task->world;
     if (task->node == WORLD_RESOURCE) return world_store_exchange(world, task->command, task->length);
     if (!connection_holds(task)) return NULL;
@@ -189,7 +189,7 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
     case EXPLORED_TASK_AWAITING: return task->raw || due;
     case EXPLORED_TASK_SLEEPING: return task->stopping || due;
     case EXPLORED_TASK_LISTENING: return task->listeners[task->node].pushes.count > 0 || due;
-    case EXPLORED_TASK_JOINING: return !client_of(task)->watchdog.coroutine.active;
+    case EXPLORED_TASK_JOINING: return !explored_client_of(task)->watchdog.coroutine.active;
     default: return false;
     }
 }
@@ -197,7 +197,7 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
 void explored_task_deliver(struct explored_task *task, bool lost) {
     struct world *world = task->world;
     redisReply *before = server_renewal_before(world, &task->origin, task->node, task->command, task->length);
-    redisReply *reply = task->command_kind == COMMAND_REQUEST ? exchange(task) : listener_exchange(task);
+    redisReply *reply = task->command_kind == COMMAND_REQUEST ? explored_exchange(task) : listener_exchange(task);
     server_renewal_record(world, &task->origin, task->node, before, reply != NULL);
     explored_task_tell(task, fate_of(task, reply, lost), reply);
     if (lost && reply) freeReplyObject(reply);
@@ -270,8 +270,8 @@ bool explored_task_duplicate(struct explored_task *task) {
 }
 
 /* Runs a command until its reply has arrived or its time limit is over. False: no reply. */
-static bool command_run(struct explored_task *task, int node, const char *command, size_t length, int64_t limit_ns,
-                        bool may_block) {
+static bool explored_command_run(struct explored_task *task, int node, const char *command, size_t length,
+                                 int64_t limit_ns, bool may_block) {
     struct world *world = task->world;
     bool sits = may_block && limit_ns != INT64_MAX;
     task->node = node;
@@ -285,7 +285,7 @@ static bool command_run(struct explored_task *task, int node, const char *comman
     if (sits) limit_ns += (1 + REPLY_LIMIT_MS) * (int64_t)ENV_NS_PER_MS;
     if (is_gone(task)) return false;
     task->origin = server_renewal_origin(task);
-    if (node != WORLD_RESOURCE) server_renewal_keep(client_of(task), command, length);
+    if (node != WORLD_RESOURCE) server_renewal_keep(explored_client_of(task), command, length);
     if (node != WORLD_RESOURCE && task->attempt_ns == NO_ATTEMPT) task->attempt_ns = explored_mono_ns(&task->env);
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
@@ -304,7 +304,7 @@ static const struct env_reply *explored_command(struct env *env, int node, const
     if (node < 0 || node >= task->world->settings.nodes) abort();
     reply_drop(task);
     task->command_kind = COMMAND_REQUEST;
-    if (command_run(task, node, command, length, limit_ns, may_block)) env_reply_fill(&task->reply, task->raw);
+    if (explored_command_run(task, node, command, length, limit_ns, may_block)) env_reply_fill(&task->reply, task->raw);
     return &task->reply;
 }
 
@@ -312,7 +312,7 @@ const struct env_reply *explored_resource_exchange(void *holder, const char *com
     struct explored_task *worker = holder;
     reply_drop(worker);
     worker->command_kind = COMMAND_REQUEST;
-    if (command_run(worker, WORLD_RESOURCE, command, length, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false))
+    if (explored_command_run(worker, WORLD_RESOURCE, command, length, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false))
         env_reply_fill(&worker->reply, worker->raw);
     return &worker->reply;
 }
@@ -325,7 +325,8 @@ static enum outcome listener_change(struct explored_task *task, enum command_kin
     if (bytes < 0) abort();
     reply_drop(task);
     task->command_kind = verb;
-    bool answered = command_run(task, node, command, (size_t)bytes, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false);
+    bool answered =
+        explored_command_run(task, node, command, (size_t)bytes, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false);
     redisFreeCommand(command);
     return answered && task->raw->type == REDIS_REPLY_ARRAY ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
@@ -406,13 +407,13 @@ static int64_t explored_reply_limit_ms(const struct env *env) {
 static int64_t explored_mono_ns(const struct env *env) {
     const struct explored_task *task = explored_task_of_const(env);
     if (is_gone(task)) return END_OF_TIME_NS + task->slept_gone_ns;
-    return shared_page_host_mono_ns(task->world->page, client_of(task)->work.place);
+    return shared_page_host_mono_ns(task->world->page, explored_client_of(task)->work.place);
 }
 
 static int64_t explored_wall_ns(const struct env *env) {
     const struct explored_task *task = explored_task_of_const(env);
     if (is_gone(task)) return END_OF_TIME_NS + task->slept_gone_ns;
-    return shared_page_host_wall_ns(task->world->page, client_of(task)->work.place);
+    return shared_page_host_wall_ns(task->world->page, explored_client_of(task)->work.place);
 }
 
 static uint64_t explored_random(struct env *env) {
@@ -432,12 +433,12 @@ static void explored_checkpoint(struct env *env, const char *name) {
 
 static void explored_tell_validity(struct env *env, int64_t valid_until_ns) {
     struct explored_task *task = explored_task_of(env);
-    if (!is_gone(task)) client_announce_validity(&client_of(task)->work, valid_until_ns);
+    if (!is_gone(task)) client_announce_validity(&explored_client_of(task)->work, valid_until_ns);
 }
 
 static void explored_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
     struct explored_task *task = explored_task_of(env);
-    if (!is_gone(task)) client_record_answers(&client_of(task)->work, asked, answers, outcome);
+    if (!is_gone(task)) client_record_answers(&explored_client_of(task)->work, asked, answers, outcome);
 }
 
 static void explored_sleep_until(struct env *env, int64_t mono_ns) {
@@ -468,7 +469,7 @@ static void watchdog_main(void *argument) {
 }
 
 static bool explored_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
-    struct explored_task *task = explored_task_of(env), *watchdog = &client_of(task)->watchdog;
+    struct explored_task *task = explored_task_of(env), *watchdog = &explored_client_of(task)->watchdog;
     if (task == watchdog || watchdog->coroutine.active || is_gone(task)) return false;
     watchdog->run = run;
     watchdog->argument = argument;
@@ -479,7 +480,7 @@ static bool explored_watchdog_start(struct env *env, void (*run)(struct env *, v
 }
 
 static void explored_watchdog_stop(struct env *env) {
-    struct explored_task *task = explored_task_of(env), *watchdog = &client_of(task)->watchdog;
+    struct explored_task *task = explored_task_of(env), *watchdog = &explored_client_of(task)->watchdog;
     if (!watchdog->coroutine.active) return;
     watchdog->stopping = true;
     while (watchdog->coroutine.active && !is_gone(task)) wait_as(task, EXPLORED_TASK_JOINING, INT64_MAX);

@@ -61,7 +61,7 @@ void node_connection_send(struct node_connection *connection, const char *comman
 }
 
 /* Reads what has arrived; waits for it unless `flags` has MSG_DONTWAIT. False: nothing has arrived. */
-static bool bytes_read(struct node_connection *connection, int flags) {
+static bool node_bytes_read(struct node_connection *connection, int flags) {
     char bytes[16384];
     ssize_t got = recv(connection->context->fd, bytes, sizeof bytes, flags);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -82,14 +82,14 @@ static redisReply *parsed(struct node_connection *connection) {
 
 redisReply *node_connection_receive(struct node_connection *connection) {
     redisReply *reply;
-    while (!(reply = parsed(connection))) bytes_read(connection, 0);
+    while (!(reply = parsed(connection))) node_bytes_read(connection, 0);
     connection->node->behind = CYCLES - 1;
     return reply;
 }
 
 redisReply *node_connection_poll(struct node_connection *connection) {
     redisReply *reply = parsed(connection);
-    while (!reply && bytes_read(connection, MSG_DONTWAIT)) reply = parsed(connection);
+    while (!reply && node_bytes_read(connection, MSG_DONTWAIT)) reply = parsed(connection);
     return reply;
 }
 

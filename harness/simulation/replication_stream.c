@@ -64,7 +64,7 @@ void stream_collect(struct stream *stream) {
 }
 
 /* Where an encoded command ends: "*2\r\n$3\r\nDEL\r\n...". */
-static const char *command_end(const char *command) {
+static const char *stream_command_end(const char *command) {
     char *at;
     long words = strtol(command + 1, &at, 10);
     for (at += 2; words > 0; words--) {
@@ -92,7 +92,7 @@ static void acknowledge(struct stream *stream) {
 void stream_arrive(struct stream *stream) {
     const char *end = stream->held + stream->length;
     for (const char *command = stream->held, *next; command < end; command = next) {
-        next = command_end(command);
+        next = stream_command_end(command);
         if (is_protocol(command, (size_t)(next - command))) continue;
         node_connection_send(&stream->replica->control, command, (size_t)(next - command));
         freeReplyObject(node_connection_receive(&stream->replica->control));

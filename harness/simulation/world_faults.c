@@ -47,7 +47,7 @@ static void client_clock_jump(struct world *world, struct explored_client *clien
 
 /* --- servers --- */
 
-static void server_clock_jump(struct world *world, int node, int64_t step_ms) {
+static void node_server_clock_jump(struct world *world, int node, int64_t step_ms) {
     uint32_t name = world->names.servers[node][world->nodes[node].leads];
     world_fault_record(world, HISTORY_FAULT_INJECT, CHOICE_CLOCK_JUMP, name);
     if (node_clock_jump(world_node(world, node), step_ms * CLOCK_NS_PER_MS))
@@ -148,7 +148,7 @@ void world_fault_apply(struct world *world, struct choice fault) {
     case CHOICE_CRASH: client_crash(world, &world->clients[fault.who]); break;
     case CHOICE_FAILOVER: replica_promote(world, fault.who); break;
     case CHOICE_STALL_REPLICA: replica_stall(world, fault.who, fault.amount); break;
-    case CHOICE_CLOCK_JUMP: server_clock_jump(world, fault.who, fault.amount); break;
+    case CHOICE_CLOCK_JUMP: node_server_clock_jump(world, fault.who, fault.amount); break;
     case CHOICE_CLIENT_CLOCK_JUMP: client_clock_jump(world, &world->clients[fault.who], fault.amount); break;
     case CHOICE_RESTART:
     case CHOICE_RESTART_EMPTY: server_restart(world, fault.who, fault.kind); break;
