@@ -60,7 +60,7 @@ LEASE_HELP = "Lease of the lock in ms. Default: 400, longer in scenarios where i
 )
 @trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
-@click.option("--yes", is_flag=True, help="Go on although the database, or what stands for it, is not empty.")
+@click.option("--yes", is_flag=True, help="Continue even if the target database is not empty.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history of the one trial in this file.")
 @json_option
 def attach_command(
