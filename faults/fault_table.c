@@ -1,10 +1,9 @@
 #include <stddef.h>
-#include <string.h>
 
 #include "faults/common/fault.h"
 #include "faults/network/rule_faults.h"
 
-extern const struct fault FAULT_CLIENT_PAUSE;
+extern const struct fault FAULT_CLIENT_CLOCK_JUMP;
 extern const struct fault FAULT_CLOCK_DRIFT;
 extern const struct fault FAULT_CLOCK_JUMP;
 extern const struct fault FAULT_CLOSE_LINKS;
@@ -20,6 +19,7 @@ extern const struct fault FAULT_KILL_SERVER;
 extern const struct fault FAULT_MAX_CLIENTS;
 extern const struct fault FAULT_PARTITION;
 extern const struct fault FAULT_PAUSE_CLIENT;
+extern const struct fault FAULT_PAUSE_COMMANDS;
 extern const struct fault FAULT_PAUSE_SERVER;
 extern const struct fault FAULT_READ_ONLY;
 extern const struct fault FAULT_SCRIPT_FLUSH;
@@ -30,7 +30,7 @@ extern const struct fault FAULT_SUSPEND_HOST;
 /* One line each: two that are added at the same time do not conflict. */
 /* clang-format off */
 const struct fault *const FAULT_TABLE[] = {
-    &FAULT_CLIENT_PAUSE,
+    &FAULT_CLIENT_CLOCK_JUMP,
     &FAULT_CLOCK_DRIFT,
     &FAULT_CLOCK_JUMP,
     &FAULT_CLOSE_LINKS,
@@ -52,6 +52,7 @@ const struct fault *const FAULT_TABLE[] = {
     &FAULT_MAX_CLIENTS,
     &FAULT_PARTITION,
     &FAULT_PAUSE_CLIENT,
+    &FAULT_PAUSE_COMMANDS,
     &FAULT_PAUSE_SERVER,
     &FAULT_READ_ONLY,
     &FAULT_SCRIPT_FLUSH,
@@ -63,7 +64,8 @@ const struct fault *const FAULT_TABLE[] = {
 /* clang-format on */
 
 const struct fault *fault_find(const char *name) {
+    enum fault_id id = fault_id_named(name);
     for (size_t each = 0; FAULT_TABLE[each]; each++)
-        if (strcmp(FAULT_TABLE[each]->name, name) == 0) return FAULT_TABLE[each];
+        if (FAULT_TABLE[each]->row == &FAULT_ROWS[id]) return FAULT_TABLE[each];
     return NULL;
 }

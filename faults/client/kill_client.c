@@ -60,16 +60,13 @@ static const struct fault_option_type OPTIONS[] = {
 };
 
 const struct fault FAULT_KILL_CLIENT = {
-    .name = "kill-client",
-    .summary = "kill a client's process; it may be started again without its memory",
-    .proof = "its exit status: killed by signal 9",
+    .row = &FAULT_ROWS[FAULT_ID_KILL_CLIENT],
     .explanation =
         "SIGKILL at a named checkpoint of the client or between two steps: no release, no goodbye; the kernel closes\n"
         "its connections. Commands that it had sent still run; others are never sent. Its belief to hold the lock\n"
         "ends with it. The lock stays until its lease expires, or for ever when it has none.\n"
         "A restarted client is another one (client-1.2) on the same host: the same clocks, another random value. Not\n"
         "modelled: a host that dies silently, which leaves its connections open (partition it first).",
-    .source = "redisson#2045, ShedLock#65, horizon#1738: a crash between acquire and release",
     .target = "client",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

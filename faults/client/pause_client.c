@@ -79,16 +79,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_PAUSE_CLIENT = {
-    .name = "pause-client",
-    .summary = "stop a client's whole process, watchdog included, and continue it later",
-    .proof = "every thread of the process is in state T (/proc); where clients share a process: it did not go on",
+    .row = &FAULT_ROWS[FAULT_ID_PAUSE_CLIENT],
     .explanation =
         "SIGSTOP, confirmed, at a named checkpoint of the client or between two steps; SIGCONT heals. The client's\n"
         "time passes meanwhile: its lease expires and it does not notice. This models a garbage collection, and a\n"
         "container that is throttled or migrated. A client that shares its process with others is paused alone: it\n"
         "reads no reply and no sleep of it ends. Not modelled: a worker that is stuck while its renewal thread runs\n"
         "(stall-worker), and a host that sleeps and whose monotonic clock sleeps with it (suspend-host).",
-    .source = "Kleppmann 2016, \"Protecting a resource with a lock\" (the GC pause); HBase's session expiry",
     .target = "client",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,

@@ -140,16 +140,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_STALL_WORKER = {
-    .name = "stall-worker",
-    .summary = "a client's worker stands still while its watchdog keeps renewing",
-    .proof = "no thread is in state T, the worker ran not once; its leases at the server were extended, if it renews",
+    .row = &FAULT_ROWS[FAULT_ID_STALL_WORKER],
     .explanation =
         "The worker gets no turn (virtual time), or stops where it next sleeps, waits or passes a checkpoint (real\n"
         "time); its watchdog runs on. This models a deadlock, a call that does not return, and a thread pool that is\n"
         "full: the lease is renewed and no other client gets the lock, for as long as it lasts. A lock without a\n"
         "watchdog loses its lease as in pause-client. Not modelled: a garbage collection, which stops the watchdog\n"
         "too.",
-    .source = "RedLock.net#68 (a stuck holder holds for ever); redis.io asks to limit how often a lock is extended",
     .target = "client",
     .moment = FAULT_BEFORE_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,

@@ -79,16 +79,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_SUSPEND_HOST = {
-    .name = "suspend-host",
-    .summary = "the hosts of clients sleep, and their monotonic clocks with them, while servers and the store run on",
-    .proof = "the clients' monotonic clocks lag the trial's by the time for which they were suspended",
+    .row = &FAULT_ROWS[FAULT_ID_SUSPEND_HOST],
     .explanation =
         "All threads of the clients stop (SIGSTOP, confirmed), and the monotonic clock that they read does not count\n"
         "that time: so does CLOCK_MONOTONIC on a laptop that sleeps, and on a virtual machine that is suspended or\n"
         "migrated. A client that checks its lease by that clock finds it as fresh as before, although the server has\n"
         "long granted the lock to another; the wall clock is right again at once. Concerns all clients, or those\n"
         "that are named. Not modelled: connections that the other side has given up meanwhile.",
-    .source = "swarthy/redis-semaphore#24; clock_gettime(2): CLOCK_MONOTONIC does not count suspended time",
     .target = "clients",
     .moment = FAULT_AFTER_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,

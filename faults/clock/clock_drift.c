@@ -23,16 +23,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_CLOCK_DRIFT = {
-    .name = "clock-drift",
-    .summary = "make the wall clock of one server or of one client's host run too fast or too slow",
-    .proof = "what it has gained: a server's TIME, and the remaining life of a key; a client's time stamp",
+    .row = &FAULT_ROWS[FAULT_ID_CLOCK_DRIFT],
     .explanation =
         "The clock is right when the fault is injected and gains or loses from then on at the given rate. A lease of\n"
         "30 s on a server that is 10 % fast ends after 27.3 s: the drift that redlock allows for (1 % + 2 ms) is\n"
         "used up. Healing restores the rate and steps the clock to the right time. In virtual time a server notices\n"
         "the end of a blocking pop only when the trial's clock next moves. Monotonic clocks are not changed: the\n"
         "fault is exactly that a holder and its server count the seconds differently.",
-    .source = "Kleppmann 2016, \"The unreliable time of Redlock\"; redis.io, \"Is the algorithm asynchronous?\"",
     .target = "client or server",
     .options = OPTIONS,
     .moment = FAULT_BEFORE_HEAL,

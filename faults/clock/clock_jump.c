@@ -1,4 +1,4 @@
-/* clock-jump: a wall clock is stepped, as by ntpdate, by an operator or when a virtual machine resumes. */
+/* clock-jump and client-clock-jump: a wall clock is stepped, as by ntpdate, by an operator or when a virtual machine resumes. */
 #include <string.h>
 
 #include "faults/clock/wall_clock.h"
@@ -22,22 +22,28 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
     return clock_heal(target, keep, report);
 }
 
+/* What a server's and a client's clock have in common. */
+#define CLOCK_JUMP                                                                                                     \
+    .options = OPTIONS, .times = FAULT_VIRTUAL | FAULT_REAL, .inject = inject, .prove = clock_prove, .heal = heal
+
 const struct fault FAULT_CLOCK_JUMP = {
-    .name = "clock-jump",
-    .summary = "step the wall clock of one server or of one client's host, forwards or backwards",
-    .proof = "a server: its TIME, and the remaining life of a key; a client: its time stamp",
+    .row = &FAULT_ROWS[FAULT_ID_CLOCK_JUMP],
     .explanation =
         "A Redis key expires by its server's wall clock: a jump past the lease frees the lock under its holder, a\n"
-        "jump backwards extends the lease by as much, and a blocking pop waits longer. A client's wall clock matters\n"
-        "where the lock writes or compares its time (fair queue, expiring permits, naive redlock). Healing steps it\n"
-        "back. In real time a server's clock can only be set when it was started for that (settable_clocks). Monotonic\n"
+        "jump backwards extends the lease by as much, and a blocking pop waits longer. Healing steps the clock back.\n"
+        "In real time a server's clock can only be set when it was started for that (settable_clocks). Monotonic\n"
         "clocks are not changed. Not modelled: a clock that is slewed (clock-drift), and what a jump does to other\n"
         "programs of the machine.",
-    .source = "Kleppmann 2016, \"Making Redlock safe with timing assumptions\"; antirez, news/101; redis-py#415",
-    .target = "client or server",
-    .options = OPTIONS,
-    .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = clock_prove,
-    .heal = heal,
+    .target = "server",
+    CLOCK_JUMP,
+};
+
+const struct fault FAULT_CLIENT_CLOCK_JUMP = {
+    .row = &FAULT_ROWS[FAULT_ID_CLIENT_CLOCK_JUMP],
+    .explanation =
+        "A client's wall clock matters where the lock writes or compares its time (fair queue, expiring permits,\n"
+        "naive redlock). Healing steps the clock back. Monotonic clocks are not changed. Not modelled: a clock that\n"
+        "is slewed (clock-drift), and what a jump does to other programs of the machine.",
+    .target = "client",
+    CLOCK_JUMP,
 };

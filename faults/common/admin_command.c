@@ -87,7 +87,7 @@ bool admin_command_ok(const char *socket, struct admin_reply *reply, struct faul
 }
 
 void fault_probe_key(const struct fault_target *target, char key[PROBE_KEY]) {
-    snprintf(key, PROBE_KEY, "%s:%s", target->probe ? target->probe : "lockstorm:probe", target->fault->name);
+    snprintf(key, PROBE_KEY, "%s:%s", target->probe ? target->probe : "lockstorm:probe", target->fault->row->name);
 }
 
 bool admin_setting_read(const char *socket, const char *name, char *value, size_t size, struct fault_report *report) {

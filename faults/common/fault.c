@@ -29,11 +29,11 @@ static const char *given(const struct fault_target *target, const char *name) {
 bool fault_check_options(const struct fault *fault, const struct fault_target *target, struct fault_report *report) {
     for (size_t each = 0; each < target->option_count; each++) {
         const char *name = target->options[each].name;
-        if (!type_find(fault, name)) return fault_fail(report, "%s has no option %s", fault->name, name);
+        if (!type_find(fault, name)) return fault_fail(report, "%s has no option %s", fault->row->name, name);
     }
     for (const struct fault_option_type *type = fault->options; type && type->name; type++)
         if (!type->default_value && !given(target, type->name))
-            return fault_fail(report, "%s needs the option %s: %s", fault->name, type->name, type->meaning);
+            return fault_fail(report, "%s needs the option %s: %s", fault->row->name, type->name, type->meaning);
     return true;
 }
 
@@ -52,7 +52,7 @@ bool fault_option_number(const struct fault_target *target, const char *name, in
     *value = strtoll(text, &end, 10);
     bool whole = errno == 0 && end != text && *end == '\0';
     if (whole && *value >= low && *value <= high) return true;
-    return fault_fail(report, "%s: %s=%.40s is not a number from %lld to %lld", target->fault->name, name, text,
+    return fault_fail(report, "%s: %s=%.40s is not a number from %lld to %lld", target->fault->row->name, name, text,
                       (long long)low, (long long)high);
 }
 
@@ -67,5 +67,5 @@ bool fault_option_choice(const struct fault_target *target, const char *name, co
         if (strcmp(choices[each], text) == 0) return true;
         snprintf(list + used, sizeof list - used, "%s%s", separator, choices[each]);
     }
-    return fault_fail(report, "%s: %s=%.40s is not %s", target->fault->name, name, text, list);
+    return fault_fail(report, "%s: %s=%.40s is not %s", target->fault->row->name, name, text, list);
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "faults/names/fault_rows.h"
+
 enum { FAULT_STATE = 512 };
 
 struct fault;
@@ -134,11 +136,8 @@ struct fault_option_type {
 };
 
 struct fault {
-    const char *name;    /* as on the command line */
-    const char *summary; /* one line */
-    const char *proof;   /* what prove checks */
+    const struct fault_row *row; /* its name, and what all worlds say of it */
     const char *explanation;
-    const char *source;
     const char *target;                      /* "client", "server", "link" or "clients"; "client or server" */
     const struct fault_option_type *options; /* ends with a name of NULL; NULL: none */
     enum fault_moment moment;
@@ -154,7 +153,7 @@ struct fault {
 /* All faults, sorted by name; ends with NULL. */
 extern const struct fault *const FAULT_TABLE[];
 
-/* NULL: no such fault. */
+/* The fault of a trial with this name, or with this name in files of before. NULL: there is no such fault. */
 const struct fault *fault_find(const char *name);
 
 /* False with a sentence when the target has an option that the fault does not know, or lacks one that must be given. */

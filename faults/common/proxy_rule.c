@@ -30,7 +30,7 @@ void proxy_rule_links(const struct fault_target *target, const char *servers, ch
 static bool name_choose(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     for (int each = 1; each <= RULE_TRIES; each++) {
-        snprintf(target->state, RULE_NAME, "%s-%d", target->fault->name, each);
+        snprintf(target->state, RULE_NAME, "%s-%d", target->fault->row->name, each);
         if (!admin_command(target->proxy, &reply, report, "RULE STAT %s", target->state)) break;
         if (reply.error) return true;
     }

@@ -44,15 +44,12 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_CLOSE_LINKS = {
-    .name = "close-links",
-    .summary = "the proxy closes the connections of a client to its servers; both sides see it",
-    .proof = "the number of connections that the proxy closed",
+    .row = &FAULT_ROWS[FAULT_ID_CLOSE_LINKS],
     .explanation =
         "As an idle limit of a load balancer, a NAT that loses its state or a restarted pooler does: the server sees\n"
         "the end of the connection at once, the client when it next uses it. What is in flight arrives first. New\n"
         "connections are accepted at once, so healing does nothing. For a server that closes connections itself see\n"
         "kill-connections.",
-    .source = "PostgreSQL documentation, 13.3.5 (session locks end with the session); PgBouncer, server_idle_timeout",
     .target = "client",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

@@ -43,16 +43,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_PARTITION = {
-    .name = "partition",
-    .summary = "cut a client, a server or a link off from the others, in one direction or both",
-    .proof = "the proxy's count of bytes that were lost",
+    .row = &FAULT_ROWS[FAULT_ID_PARTITION],
     .explanation =
         "Of a client: from the servers it locks with, but not from the resource (option servers). Of a server: from\n"
         "all that connect to it, its replicas included. Of a link, by its name (\"redis-1-replica-1>redis-1\"). What\n"
         "is sent meanwhile is lost, new connections get no answer, and when the cut is healed the connections that\n"
         "lost something are closed, as after a partition that outlived its connections. Not modelled: a slow or\n"
         "lossy network.",
-    .source = "redisson#3636, consul#18271: a holder cut off from the lock, not from the data; Jepsen's partitions",
     .target = "client",
     .options = OPTIONS,
     .moment = FAULT_BEFORE_HEAL,

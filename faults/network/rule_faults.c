@@ -50,14 +50,11 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 /* Sorted by name. */
 const struct rule_fault RULE_FAULTS[] = {
     [DELAY_MESSAGE] = {
-        .fault.name = "delay-message",
-        .fault.summary = "a published message reaches one subscriber late",
-        .fault.proof = "the proxy's count of delayed messages",
+        .fault.row = &FAULT_ROWS[FAULT_ID_DELAY_MESSAGE],
         .fault.explanation =
             "A channel's message is delayed in the network, and with it everything behind it on the same connection,\n"
             "as in any stream. The waiter that it should wake wakes up late, perhaps when another client has taken\n"
             "the lock again.",
-        .fault.source = "Redis, \"Pub/Sub\"; Kleppmann 2016: packets are delayed without bound",
         .fault.options = OPTIONS(
             {"ms", "1000", "the delay, in ms of the trial's time"},
             {"channel", "", "only messages of this channel"},
@@ -71,15 +68,11 @@ const struct rule_fault RULE_FAULTS[] = {
         .counter = "fired",
     },
     [DELAY_WRITE] = {
-        .fault.name = "delay-write",
-        .fault.summary = "a client's write to the resource is held in the network until the fault is healed",
-        .fault.proof = "the proxy holds the write",
+        .fault.row = &FAULT_ROWS[FAULT_ID_DELAY_WRITE],
         .fault.explanation =
             "The write has left the client and has not reached the store. Healing lets it arrive, however late, even\n"
             "when the client has given up on it, closed its connection or died. No lock service can take back such a\n"
             "write: only the resource can refuse it, by its fencing token.",
-        .fault.source =
-            "Kleppmann 2016, \"Protecting a resource with a lock\": the packet delayed for 90 seconds (GitHub, 2012)",
         .fault.options = OPTIONS(
             {"command", "SET", "the store's command that is held: SET or ADD"},
             {"nth", "1", "the first write that is held, counted from the injection"},
@@ -91,15 +84,12 @@ const struct rule_fault RULE_FAULTS[] = {
         .counter = "held",
     },
     [DROP_MESSAGE] = {
-        .fault.name = "drop-message",
-        .fault.summary = "lose a published message on its way to one subscriber",
-        .fault.proof = "the proxy's count of dropped messages",
+        .fault.row = &FAULT_ROWS[FAULT_ID_DROP_MESSAGE],
         .fault.explanation =
             "A channel's message (RESP2 or RESP3) is removed from the stream to the client; everything before and\n"
             "after it arrives. Redis publishes at most once, so this is what a subscriber sees whose output buffer\n"
             "overflowed, or whose connection was being replaced. A waiter that relies on messages alone keeps\n"
             "sleeping while the lock is free.",
-        .fault.source = "Redis, \"Pub/Sub\": at-most-once delivery; redisson#763, #5761",
         .fault.options = OPTIONS(
             {"channel", "", "only messages of this channel"},
             {"nth", "1", "the first message that is lost, counted from the injection"},
@@ -112,14 +102,11 @@ const struct rule_fault RULE_FAULTS[] = {
         .counter = "fired",
     },
     [DUPLICATE_REQUEST] = {
-        .fault.name = "duplicate-request",
-        .fault.summary = "a command reaches the server twice, as after a retry; the client sees one reply",
-        .fault.proof = "the proxy's count of duplicated commands",
+        .fault.row = &FAULT_ROWS[FAULT_ID_DUPLICATE_REQUEST],
         .fault.explanation =
             "The server runs the command twice in a row and the proxy swallows the second reply: the effect of a\n"
             "library that retries on a timeout although the first attempt arrived. A release that is not idempotent\n"
             "then frees the lock of the next holder, an increment counts twice.",
-        .fault.source = "redisson#4871, #5000 (command retry makes unlock run twice), #5066 (over-release)",
         .fault.options = OPTIONS(
             {"command", "", "only this command (SET, EVALSHA, ...)"},
             {"key", "", "only a command on this key"},
@@ -133,15 +120,12 @@ const struct rule_fault RULE_FAULTS[] = {
         .counter = "fired",
     },
     [KILL_SUBSCRIBER] = {
-        .fault.name = "kill-subscriber",
-        .fault.summary = "reset a subscriber's connection, and lose the message that is on its way",
-        .fault.proof = "the proxy's count of connections that were reset",
+        .fault.row = &FAULT_ROWS[FAULT_ID_KILL_SUBSCRIBER],
         .fault.explanation =
             "The connection that carries a channel's message is reset instead of delivering it: the message is lost,\n"
             "and the client knows that something was. What it does then is under test: subscribe again and check the\n"
             "lock, or keep sleeping. To close subscribers' connections while no message is on its way, see\n"
             "kill-connections.",
-        .fault.source = "redisson#6026, #2180; Redis, \"Client handling\": output buffer limits of pub/sub clients",
         .fault.options = OPTIONS(
             {"channel", "", "only when a message of this channel is on its way"},
             {"nth", "1", "the first message at which it happens, counted from the injection"},
@@ -154,16 +138,12 @@ const struct rule_fault RULE_FAULTS[] = {
         .counter = "fired",
     },
     [LOSE_REPLY] = {
-        .fault.name = "lose-reply",
-        .fault.summary = "a command runs, and its reply never reaches the client",
-        .fault.proof = "the proxy's count of swallowed replies",
+        .fault.row = &FAULT_ROWS[FAULT_ID_LOSE_REPLY],
         .fault.explanation =
             "From the chosen reply on nothing arrives on that connection any more, as when a network fails between\n"
             "the server's write and the client's read; the client gives up by its own timeout and opens a new\n"
             "connection. For an acquire this is the unknown outcome: the key may be set, and the client that set it\n"
             "does not know.",
-        .fault.source =
-            "redisson#1966, #4178, #4706: a reply that times out leaves a lock, a count or a renewal behind",
         .fault.options = OPTIONS(
             {"command", "", "only the reply to this command (SET, EVALSHA, ...)"},
             {"key", "", "only the reply to a command on this key"},

@@ -121,9 +121,7 @@ static const struct fault_option_type OPTIONS[] = {
 };
 
 const struct fault FAULT_FAILOVER = {
-    .name = "failover",
-    .summary = "promote a replica, with or without the last writes, and lead the clients to it",
-    .proof = "ROLE of both; a key written last exists (replicated=yes) or is missing (no) on the new master; TIME",
+    .row = &FAULT_ROWS[FAULT_ID_FAILOVER],
     .explanation =
         "The replica becomes a master (REPLICAOF NO ONE) and clients are led to it, as by a virtual address or a\n"
         "client that listens to sentinels; their connections are closed. The old master continues until heal demotes\n"
@@ -133,7 +131,6 @@ const struct fault FAULT_FAILOVER = {
         "replicated=yes stops writes and waits until the replica has everything. clock-ms sets its clock ahead:\n"
         "leases are replicated as absolute times, so it may find them expired. Not modelled: detection, election, a\n"
         "client that stays with the old master.",
-    .source = "redis.io, Distributed Locks, \"Why failover-based implementations are not enough\"; redisson issue 5256",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

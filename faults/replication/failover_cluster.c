@@ -117,9 +117,7 @@ static const struct fault_option_type OPTIONS[] = {
 };
 
 const struct fault FAULT_FAILOVER_CLUSTER = {
-    .name = "failover-cluster",
-    .summary = "lose a master of a real Redis Cluster, whose replica is elected",
-    .proof = "CLUSTER NODES of the others: the replica is master of the slots; a key written last exists or is missing",
+    .row = &FAULT_ROWS[FAULT_ID_FAILOVER_CLUSTER],
     .explanation =
         "Three masters with a replica each. The master of the resource's slot is killed (its data is in memory only)\n"
         "or stopped; the other two vote for its replica. Clients are led to it once it is elected, as a\n"
@@ -128,7 +126,6 @@ const struct fault FAULT_FAILOVER_CLUSTER = {
         "\"{account}\", so that all keys of a lock share a slot; a lock whose keys do not (sharded-spin) gets\n"
         "CROSSSLOT or MOVED, one that needs independent servers (redlock) has none: the trial is inconclusive with\n"
         "that reason. Not modelled: a partition. Real time only: an election consists of timeouts.",
-    .source = "Redis Cluster specification, \"Write safety\" and \"Replica election and promotion\"",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_REAL,

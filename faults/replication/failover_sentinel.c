@@ -121,9 +121,7 @@ static const struct fault_option_type OPTIONS[] = {
 };
 
 const struct fault FAULT_FAILOVER_SENTINEL = {
-    .name = "failover-sentinel",
-    .summary = "lose the master under real sentinels, which promote a replica",
-    .proof = "+switch-master at a sentinel; ROLE of the new master; a key written last exists or is missing",
+    .row = &FAULT_ROWS[FAULT_ID_FAILOVER_SENTINEL],
     .explanation =
         "Three real sentinels (quorum 2) watch a master and its replicas. The master is killed (its data is in\n"
         "memory only) or stopped; they take it for down, elect one of them and promote a replica. Clients are led to\n"
@@ -131,7 +129,6 @@ const struct fault FAULT_FAILOVER_SENTINEL = {
         "old master; the sentinels make it a replica. replicated=no has the master refuse its replicas before, from\n"
         "`prepare` on. Not modelled: a cut between the sentinels. Without the proxy a client's open connection to a\n"
         "stopped master stays until a command has had no reply. Real time only: an election consists of timeouts.",
-    .source = "Redis documentation of Sentinel, \"Sentinel and consistency\"; issues redbeat 163, infrahub 9450",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_REAL,

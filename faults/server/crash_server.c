@@ -197,9 +197,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_CRASH_SERVER = {
-    .name = "crash-server",
-    .summary = "kill a server (SIGKILL) and start it again, with its data, without the last writes or without any data",
-    .proof = "after the restart INFO's run_id has changed, and a key written right before the crash is there, or lost",
+    .row = &FAULT_ROWS[FAULT_ID_CRASH_SERVER],
     .explanation =
         "The process is killed; healing starts it again at the same address, so the time between the two is the\n"
         "delay of the restart. data=kept: it reads its append-only file (the trial's persistence must be aof).\n"
@@ -211,8 +209,6 @@ const struct fault FAULT_CRASH_SERVER = {
         "survives it, so with any append-only file the lock would; that is why the fault removes data itself.\n"
         "PostgreSQL can only keep its data and recovers from its log; every session has ended, and with it the locks\n"
         "of sessions and transactions. Not modelled: a replica's crash, a torn file.",
-    .source =
-        "redis.io, Distributed Locks, \"Performance, crash recovery and fsync\"; Kleppmann 2016 (delayed restarts)",
     .target = "server",
     .options = OPTIONS,
     .moment = FAULT_AFTER_HEAL,

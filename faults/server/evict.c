@@ -124,16 +124,13 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_EVICT = {
-    .name = "evict",
-    .summary = "the server is short of memory: it evicts the lock's key, or refuses writes",
-    .proof = "evicted_keys has grown and the named key is gone; with noeviction, a write by the fault is answered -OOM",
+    .row = &FAULT_ROWS[FAULT_ID_EVICT],
     .explanation =
         "An operator's mistake: locks in a server that serves as a cache. For a moment maxmemory is below what is in\n"
         "use, and the server evicts every key that the policy allows. volatile-*: exactly the keys that expire - the\n"
         "locks; keys without an expiry, such as a token counter, stay. allkeys-*: these too. noeviction: no key is\n"
         "evicted, but until the fault is healed commands that need memory are answered -OOM, while deleting and\n"
         "renewing still work. Not modelled: which key is evicted first.",
-    .source = "Redis, Key eviction; langfuse#15509 (volatile-lru evicted the locks), RedLock.net#101 (allkeys-lru)",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

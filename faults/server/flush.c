@@ -31,17 +31,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_FLUSH = {
-    .name = "flush",
-    .summary = "FLUSHALL: every key of the server is gone, the locks among them",
-    .proof = "a key that the fault wrote right before is gone; DBSIZE is read, too",
+    .row = &FAULT_ROWS[FAULT_ID_FLUSH],
     .explanation =
         "An operator's mistake: the cache was to be emptied, and the locks were in it. The keys of all databases are\n"
         "removed at once, on the server and on its replicas; the holder of a lock is not notified, and the next\n"
         "client that asks is granted it. Counters are removed too: fencing tokens start again at 1. Connections,\n"
         "subscriptions and scripts stay. Healing restores nothing. A lock on several servers survives as long as a\n"
         "majority of them keeps its keys.",
-    .source =
-        "Redis, FLUSHALL; redis.io, Distributed Locks (a node that forgets); what a shared cache does to its locks",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,

@@ -91,16 +91,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_KILL_CONNECTIONS = {
-    .name = "kill-connections",
-    .summary = "CLIENT KILL: the server closes the connections of its clients",
-    .proof = "the number of connections closed, and that CLIENT LIST shows none of them any more",
+    .row = &FAULT_ROWS[FAULT_ID_KILL_CONNECTIONS],
     .explanation =
         "An operator's mistake, or the effect of a load balancer with an idle limit: the server closes every client\n"
         "connection that exists at this moment, or only those of subscribers. A command without a reply has an\n"
         "unknown outcome for the client; a subscription ends without a message; a blocking pop ends without an\n"
         "element. New connections are accepted at once, so healing does nothing. Replicas keep theirs: see\n"
         "partition. A message lost in flight: kill-subscriber.",
-    .source = "redisson#6026, #2180 (subscriptions not made again), #2515 (renewals that ended); Redis, CLIENT KILL",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

@@ -43,15 +43,12 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_KILL_SERVER = {
-    .name = "kill-server",
-    .summary = "kill a server (SIGKILL) and start it again with its data",
-    .proof = "its process is gone, and another one answers in its place",
+    .row = &FAULT_ROWS[FAULT_ID_KILL_SERVER],
     .explanation =
         "The process is killed; healing starts it again at the same address, so the time between the two is the\n"
         "delay of the restart. What it had written to its files is there again, synced or not: kill -9 is no power\n"
         "failure. For a redis-server, whose persistence is configurable, and for losing some of its data, see\n"
         "crash-server. ZooKeeper's sessions survive: their timeouts are counted anew from the restart.",
-    .source = "Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes",
     .target = "server",
     .moment = FAULT_AFTER_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,

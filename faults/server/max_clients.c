@@ -78,15 +78,12 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_MAX_CLIENTS = {
-    .name = "max-clients",
-    .summary = "the server accepts no new connection",
-    .proof = "a new connection is refused by the server: max number of clients reached",
+    .row = &FAULT_ROWS[FAULT_ID_MAX_CLIENTS],
     .explanation =
         "A mistake of configuration: maxclients is as low as the current number of connections. Connected clients\n"
         "continue and new connections are refused - that of a watchdog, of a subscriber, of a client that has just\n"
         "started or lost its connection. A place that becomes free can be taken. Not modelled: a server that is out\n"
         "of descriptors or memory, and a load balancer that queues connections.",
-    .source = "redisson#1288; Redis, Client handling: maximum concurrent connected clients",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,

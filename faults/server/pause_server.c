@@ -54,16 +54,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_PAUSE_SERVER = {
-    .name = "pause-server",
-    .summary = "stop a server's whole process and continue it later",
-    .proof = "every thread of the process and its children is in state T (/proc), and a request gets no reply",
+    .row = &FAULT_ROWS[FAULT_ID_PAUSE_SERVER],
     .explanation =
         "SIGSTOP, confirmed; SIGCONT heals, and a redis-server has to answer. Connections stay open and commands\n"
         "queue in the kernel: a client that gave up waiting has an unknown outcome, and its command runs when the\n"
         "server continues, by the clock of that moment. This models a fork that takes long, swapping, and a virtual\n"
         "machine that is migrated. Not modelled: a crash (nothing is lost) and a network cut (what was sent\n"
         "arrives).",
-    .source = "redis.io, \"Diagnosing latency issues\" (fork, swapping); etcd under SIGSTOP in Jepsen's tests",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,

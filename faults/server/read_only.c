@@ -83,17 +83,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_READ_ONLY = {
-    .name = "read-only",
-    .summary = "the server refuses writes: -NOREPLICAS or -READONLY",
-    .proof = "a write by the fault itself is answered -NOREPLICAS or -READONLY",
+    .row = &FAULT_ROWS[FAULT_ID_READ_ONLY],
     .explanation =
         "An operator's mistake, or the state that a failover leaves: min-replicas-to-write requires one more replica\n"
         "than is connected (how=min-replicas), or the server was made the replica of an address where nothing\n"
         "listens (how=replica, which also disconnects its own replicas until it is healed). Reads are answered, and\n"
         "keys expire meanwhile: no client can acquire, and no holder can renew or release. Not modelled: a replica\n"
         "that gets another master's data.",
-    .source =
-        "Redis, Replication (min-replicas-to-write; read-only replicas); aspnet-redis-providers#130: after a failover",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

@@ -30,15 +30,11 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_SCRIPT_FLUSH = {
-    .name = "script-flush",
-    .summary = "SCRIPT FLUSH: the server forgets every script",
-    .proof = "SCRIPT EXISTS replies 0 for a script that the fault loaded right before",
+    .row = &FAULT_ROWS[FAULT_ID_SCRIPT_FLUSH],
     .explanation =
         "An operator's mistake, and the effect of every restart and failover: EVALSHA is answered NOSCRIPT. A lock\n"
         "that then sends the script recovers; one that does not can neither release nor renew what it holds, and the\n"
         "lease expires. Keys stay. Healing does nothing: clients load what they need.",
-    .source = "redlock-rb#27, #29: a hosted Redis ran SCRIPT FLUSH, no lock could be released; "
-              "Redis, EVALSHA: the cache is volatile",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = inject,

@@ -120,16 +120,13 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 const struct fault FAULT_SLOW_SERVER = {
-    .name = "slow-server",
-    .summary = "a server is busy: a script that does not end, or a sleep",
-    .proof = "script: a PING is answered -BUSY; sleep: a PING gets no reply",
+    .row = &FAULT_ROWS[FAULT_ID_SLOW_SERVER],
     .explanation =
         "script: an endless read-only script, with busy-reply-threshold (lua-time-limit) at 1 ms, so that every\n"
         "command is answered -BUSY from the first moment on; SCRIPT KILL heals. Locks fail to acquire, to release\n"
         "and to renew, and blocked clients are not served. sleep: DEBUG SLEEP; no command is answered until it ends,\n"
         "then all of them, in the order of arrival. Not modelled: the silence before the threshold (5 s by default),\n"
         "which in virtual time is pause-server, and a server that is only a little slow (a delay on its links).",
-    .source = "redisson#3332, #3334 (BUSY stopped the renewal); redis.io, \"Diagnosing latency issues\"",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,

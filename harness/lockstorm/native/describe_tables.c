@@ -41,16 +41,35 @@ static json_t *fault_times(const struct fault *fault) {
     return list;
 }
 
-char *describe_faults(void) {
+/* What a fault is in each world; null: it is not there, and "absent" says why. */
+static json_t *fault_worlds(const struct fault_row *row) {
+    static const char *const worlds[FAULT_WORLDS] = {"trial", "simulation", "library"};
+    json_t *object = json_object();
+    for (int each = 0; each < FAULT_WORLDS; each++)
+        json_object_set_new(object, worlds[each],
+                            json_pack("{s:s?,s:s?}", "is", row->is[each], "is_not", row->is_not[each]));
+    return object;
+}
+
+/* What only a trial has: options, and when the proof is taken. */
+static json_t *fault_in_trial(const struct fault *fault) {
     static const char *const moments[] = {"at once", "before it is healed", "when it is healed"};
+    if (!fault)
+        return json_pack("{s:s,s:s,s:s,s:[],s:[]}", "target", "", "proved", moments[0], "explanation", "", "options",
+                         "times");
+    return json_pack("{s:s,s:s,s:s,s:o,s:o}", "target", fault->target, "proved", moments[fault->moment], "explanation",
+                     fault->explanation, "options", describe_tables_fault_options(fault), "times", fault_times(fault));
+}
+
+char *describe_faults(void) {
     json_t *list = json_array();
-    for (const struct fault *const *each = FAULT_TABLE; *each; each++) {
-        const struct fault *fault = *each;
-        json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "name", fault->name, "summary",
-                                              fault->summary, "target", fault->target, "proof", fault->proof, "proved",
-                                              moments[fault->moment], "explanation", fault->explanation, "source",
-                                              fault->source, "options", describe_tables_fault_options(fault), "times",
-                                              fault_times(fault)));
+    for (enum fault_id id = 0; id < FAULT_IDS; id++) {
+        const struct fault_row *row = &FAULT_ROWS[id];
+        json_t *object =
+            json_pack("{s:s,s:s,s:s,s:s,s:s?,s:o}", "name", row->name, "summary", row->meaning, "proof", row->proof,
+                      "source", row->source, "old_name", row->old_name, "worlds", fault_worlds(row));
+        json_object_update_new(object, fault_in_trial(fault_find(row->name)));
+        json_array_append_new(list, object);
     }
     return dump(list);
 }

@@ -1,4 +1,4 @@
-/* client-pause: the server makes its clients wait, all of them or those that write.
+/* pause-commands (CLIENT PAUSE): the server makes its clients wait, all of them or those that write.
  *
  * The pause itself would last longer than any schedule; healing ends it, so that it lasts exactly as long as the trial
  * says. A pause of all commands makes CLIENT UNPAUSE wait too - but not on a connection that has sent MONITOR, so such
@@ -18,18 +18,18 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
-struct client_pause_state {
+struct pause_commands_state {
     bool all, paused;
     int replicas;          /* in mode write their acknowledgements wait, too */
     redisContext *monitor; /* of a pause of all */
 };
 
-static struct client_pause_state *state_of(struct fault_target *target) {
-    return (struct client_pause_state *)(void *)target->state;
+static struct pause_commands_state *state_of(struct fault_target *target) {
+    return (struct pause_commands_state *)(void *)target->state;
 }
 
 static bool pause_all(struct fault_target *target, struct fault_report *report) {
-    struct client_pause_state *state = state_of(target);
+    struct pause_commands_state *state = state_of(target);
     struct admin_reply reply;
     redisContext *monitor = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
     state->paused = monitor && admin_connection_command(monitor, report, "MONITOR") &&
@@ -44,7 +44,7 @@ static bool pause_all(struct fault_target *target, struct fault_report *report) 
 }
 
 static bool inject(struct fault_target *target, struct fault_report *report) {
-    struct client_pause_state *state = state_of(target);
+    struct pause_commands_state *state = state_of(target);
     struct admin_reply reply;
     static const char *const MODES[] = {"write", "all", NULL};
     int mode;
@@ -85,7 +85,7 @@ static bool monitor_command(redisContext *monitor, const char *command, const ch
 /* A client that closed its connection meanwhile takes its command back once the server has noticed: that comes first.
  */
 static bool unpause(struct fault_target *target, struct fault_report *report) {
-    struct client_pause_state *state = state_of(target);
+    struct pause_commands_state *state = state_of(target);
     struct admin_reply reply;
     target->means->settle(target->means->scheduler);
     if (!state->all) return admin_command_ok(target->socket, &reply, report, "CLIENT UNPAUSE");
@@ -98,7 +98,7 @@ static bool unpause(struct fault_target *target, struct fault_report *report) {
 
 /* The DEL at the end runs after all commands that had to wait. A server that was restarted meanwhile is not paused. */
 static bool heal(struct fault_target *target, struct fault_report *report) {
-    struct client_pause_state *state = state_of(target);
+    struct pause_commands_state *state = state_of(target);
     struct admin_reply reply;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -109,17 +109,14 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
     return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }
 
-const struct fault FAULT_CLIENT_PAUSE = {
-    .name = "client-pause",
-    .summary = "CLIENT PAUSE: the server makes its clients wait, all of them or those that write",
-    .proof = "a write by the fault itself is not answered",
+const struct fault FAULT_PAUSE_COMMANDS = {
+    .row = &FAULT_ROWS[FAULT_ID_PAUSE_COMMANDS],
     .explanation =
         "An operator pauses the clients for a manual failover and forgets to end the pause: the server accepts\n"
         "commands and runs none until the fault is healed. Its time passes meanwhile, so leases expire, and a\n"
         "renewal that waits comes too late. In mode write reads are answered, but WAIT is not. A client that gives\n"
         "up and closes its connection takes its command with it. Replication continues. Not modelled: a pause that\n"
         "ends by its own timeout.",
-    .source = "Redis, CLIENT PAUSE (mode WRITE since 6.2); redisson#1966: CLIENT PAUSE 5000, renewed for ever after",
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
