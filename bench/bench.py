@@ -382,7 +382,7 @@ def measure_matrix(effort: Effort) -> list[Row]:
 def measure_explorer(effort: Effort) -> list[Row]:
     """Commands per second of the search, compared with redis-benchmark on the same server, socket and core; and
     schedules per second on all cores."""
-    request = SearchRequest("set-nx-px", clients=3, faults="pause", schedules=effort.schedules, keep_going=True)
+    request = SearchRequest("set-nx-px", clients=3, faults="pause-client", schedules=effort.schedules, keep_going=True)
     planned = plan_search(request)
     arguments = search_arguments(planned)
     ratios, rates = [], []
@@ -403,7 +403,7 @@ def measure_explorer(effort: Effort) -> list[Row]:
 
 FIRST_VIOLATION_LIMIT_S = 60  # counted for a seed that finds no violation
 FIRST_VIOLATIONS = {
-    "set-nx-px, a pause": SearchRequest("set-nx-px", faults="pause"),
+    "set-nx-px, a pause": SearchRequest("set-nx-px", faults="pause-client"),
     "redlock, a clock step": SearchRequest("redlock", faults="clock-jump"),
     "replica-wait, a failover": SearchRequest("replica-wait", faults="failover", replicas=2),
 }

@@ -1,4 +1,5 @@
-/* clock-jump and client-clock-jump: a wall clock is stepped, as by ntpdate, by an operator or when a virtual machine resumes. */
+/* clock-jump and client-clock-jump: a wall clock is stepped, as by ntpdate, by an operator or when a virtual machine
+ * resumes. */
 #include <string.h>
 
 #include "faults/clock/wall_clock.h"

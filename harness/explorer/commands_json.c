@@ -86,7 +86,7 @@ void commands_json_strike(void *context, const struct struck_command *struck) {
     deviation_write(&self->schedule->deviations[self->schedule->count - 1], line);
     json_array_append_new(self->strikes,
                           json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
-                                    (json_int_t)world_now_ns(self->world), "fault", schedule_fault_name(struck->fault),
+                                    (json_int_t)world_now_ns(self->world), "fault", choice_fault_name(struck->fault),
                                     "client", struck->client + 1, "watchdog", (int)struck->by_watchdog, "node",
                                     struck->node + 1, "words", words));
 }

@@ -95,13 +95,12 @@ static bool unsigned_number(const char *text, uint64_t *value) {
 }
 
 static bool fault_option(const char *text, struct fault_budget *budget) {
-    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
-        const char *word = schedule_fault_name((enum choice_kind)kind);
-        size_t length = strlen(word);
-        if (strncmp(text, word, length) == 0 && text[length] == '=')
-            return small(text + length + 1, STRATEGY_FAULTS, &budget->most[kind]);
-    }
-    return false;
+    char name[48];
+    const char *equals = strchr(text, '=');
+    if (!equals || (size_t)(equals - text) >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    enum choice_kind kind = choice_fault_named(name);
+    return kind != CHOICE_NONE && small(equals + 1, STRATEGY_FAULTS, &budget->most[kind]);
 }
 
 static bool strategy_option(const char *text, enum strategy_kind *strategy) {

@@ -10,24 +10,6 @@ enum { NAME = 40, AMOUNT_MOST_MS = 1000000000 };
 
 static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", QUIET[] = "quiet";
 
-static const char *const FAULT_NAMES[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause",
-    [CHOICE_CRASH] = "crash",
-    [CHOICE_FAILOVER] = "failover",
-    [CHOICE_STALL_REPLICA] = "stall-replica",
-    [CHOICE_CLOCK_JUMP] = "clock-jump",
-    [CHOICE_LOSE_REPLY] = "lose-reply",
-    [CHOICE_LOSE_MESSAGE] = "lose-message",
-    [CHOICE_DROP_REQUEST] = "drop-request",
-    [CHOICE_HOLD_REQUEST] = "hold-request",
-    [CHOICE_RESTART] = "restart",
-    [CHOICE_RESTART_EMPTY] = "restart-empty",
-    [CHOICE_DUPLICATE_REQUEST] = "duplicate-request",
-    [CHOICE_CLIENT_CLOCK_JUMP] = "client-clock-jump",
-    [CHOICE_PAUSE_BEFORE_SEND] = "pause-before-send",
-    [CHOICE_ERROR_REPLY] = "error-reply",
-};
-
 /* --- a value --- */
 
 void schedule_add(struct schedule *schedule, struct deviation deviation) {
@@ -51,10 +33,6 @@ void schedule_free(struct schedule *schedule) {
 
 /* --- as text --- */
 
-const char *schedule_fault_name(enum choice_kind kind) {
-    return FAULT_NAMES[kind];
-}
-
 /* A node's first replica has the node's name. */
 static void replica_write(const char *what, int who, char name[NAME]) {
     int server = replica_server(who);
@@ -76,7 +54,7 @@ static const char *name_write(enum choice_kind kind, int who, char name[NAME]) {
 const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]) {
     char usual[NAME], name[NAME], amount[24] = "";
     const struct choice *instead = &deviation->instead;
-    const char *fault = FAULT_NAMES[instead->kind];
+    const char *fault = choice_fault_name(instead->kind);
     name_write(deviation->usual.kind, deviation->usual.who, usual);
     if (instead->kind == CHOICE_QUIET) snprintf(name, sizeof name, "%s", QUIET);
     else name_write(instead->kind, instead->who, name);
@@ -141,12 +119,6 @@ static bool name_read(const char *name, enum choice_kind fault, struct choice *c
     return strcmp(name, "clock") == 0;
 }
 
-static enum choice_kind fault_named(const char *word) {
-    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        if (strcmp(word, FAULT_NAMES[kind]) == 0) return (enum choice_kind)kind;
-    return CHOICE_NONE;
-}
-
 bool deviation_read(const char *line, struct deviation *deviation, const char **reason) {
     char usual[NAME], colon[2], first[NAME], second[NAME] = "", more[2];
     unsigned long long step;
@@ -164,14 +136,12 @@ bool deviation_read(const char *line, struct deviation *deviation, const char **
         return true;
     }
     if (words == 4) return name_read(first, CHOICE_NONE, &deviation->instead);
-    enum choice_kind fault = fault_named(first);
-    *reason = "there is no such fault: pause, pause-before-send, crash, failover, stall-replica, clock-jump, "
-              "client-clock-jump, restart, restart-empty, lose-message, lose-reply, error-reply, drop-request, "
-              "hold-request or duplicate-request";
+    enum choice_kind fault = choice_fault_named(first);
+    *reason = "a simulation has no such fault (`lockstorm faults` lists them)";
     if (!fault) return false;
-    *reason = "this fault has another target: client-N for pause, pause-before-send, crash and client-clock-jump; "
-              "redis-N for clock-jump, restart and restart-empty; redis-N or redis-N-replica-2 for failover and "
-              "stall-replica; client-N or client-N-watchdog for all others";
+    *reason = "this fault has another target: client-N for pause-client, pause-client-before-send, kill-client and "
+              "client-clock-jump; redis-N for clock-jump, crash-server and crash-server-empty; redis-N or "
+              "redis-N-replica-2 for failover and stall-replica; client-N or client-N-watchdog for all others";
     if (!name_read(second, fault, &deviation->instead)) return false;
     *reason = choice_has_amount(fault) ? "milliseconds are missing or out of range" : "this fault has no duration";
     if (choice_has_amount(fault) != (words == 6)) return false;

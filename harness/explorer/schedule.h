@@ -1,14 +1,15 @@
 /* A schedule: its deviations from the usual course (world_usual_choice), one line each. Everything else follows the
  * usual course, so a schedule of one line has one deviation.
  *
- *   before client-1 6: pause client-1 1500     before client-1 takes its 6th step, it is paused for 1500 ms
+ *   before client-1 6: pause-client client-1 1500     before client-1 takes its 6th step, it is paused for 1500 ms
  *   before client-1 4: client-2                before client-1 takes its 4th step, client-2 takes one
  *
  * Steps are taken by client-N, client-N-watchdog, late-N (a late command), stream-N or stream-N-replica-2 (replication)
- * and clock. Targets of faults: client-N for pause, pause-before-send, crash and client-clock-jump; redis-N for
- * clock-jump, restart and restart-empty; the replica of redis-N, or redis-N-replica-2, for failover and stall-replica;
- * client-N or its watchdog for lose-message (a message on a channel), lose-reply, error-reply, drop-request,
- * hold-request and duplicate-request. "before client-1 4: quiet": no fault strikes from there on. */
+ * and clock. Targets of faults: client-N for pause-client, pause-client-before-send, kill-client and
+ * client-clock-jump; redis-N for clock-jump, crash-server and crash-server-empty; the replica of redis-N, or
+ * redis-N-replica-2, for failover and stall-replica; client-N or its watchdog for drop-message (a message on a
+ * channel), lose-reply, error-reply, drop-request, hold-request and duplicate-request. Old names of faults are read.
+ * "before client-1 4: quiet": no fault strikes from there on. */
 #ifndef LOCKSTORM_EXPLORER_SCHEDULE_H
 #define LOCKSTORM_EXPLORER_SCHEDULE_H
 
@@ -33,8 +34,6 @@ void schedule_free(struct schedule *schedule);
 
 enum { SCHEDULE_LINE = 160 };
 
-/* The name of a fault in schedules and on the command line; NULL: the choice is a step. */
-const char *schedule_fault_name(enum choice_kind kind);
 /* Writes one deviation as a line without its end. Returns the buffer. */
 const char *deviation_write(const struct deviation *deviation, char line[SCHEDULE_LINE]);
 /* Reads it back. False: *reason says what is wrong with the line. */

@@ -13,7 +13,7 @@ json_t *groups_json(const struct search_tally *tally) {
         json_t *faults = json_array();
         for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
             if (group->faults >> kind & 1)
-                json_array_append_new(faults, json_string(schedule_fault_name((enum choice_kind)kind)));
+                json_array_append_new(faults, json_string(choice_fault_name((enum choice_kind)kind)));
         json_array_append_new(groups,
                               json_pack("{s:o,s:o,s:I,s:I}", "violates", properties, "faults", faults, "schedules",
                                         (json_int_t)group->schedules, "first", (json_int_t)group->first));
@@ -28,7 +28,7 @@ json_t *struck_json(const struct schedule_search *search) {
         for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
             uint64_t count = search->tally.struck[place][kind];
             if (count)
-                json_object_set_new(faults, schedule_fault_name((enum choice_kind)kind),
+                json_object_set_new(faults, choice_fault_name((enum choice_kind)kind),
                                     json_integer((json_int_t)count));
         }
         json_object_set_new(checkpoints, place ? search->world->checkpoints[place] : "start", faults);
@@ -48,7 +48,7 @@ json_t *tally_json(const struct schedule_search *search) {
                                       (json_int_t)tally->broken[each]));
     }
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        json_object_set_new(faults, schedule_fault_name((enum choice_kind)kind),
+        json_object_set_new(faults, choice_fault_name((enum choice_kind)kind),
                             json_integer((json_int_t)tally->faults[kind]));
     return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o,s:o}", "commands", (json_int_t)tally->commands, "schedules",
                      (json_int_t)tally->schedules, "steps", (json_int_t)tally->steps, "cut_short",

@@ -4,45 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults/names/fault_rows.h"
 #include "harness/library/library_world.h"
 
 enum { NAME = 64, AMOUNT_MOST_MS = 1000000000 };
 
-static const char *const KIND_NAMES[LIBRARY_CHOICE_KINDS] = {
+static const char *const STEP_NAMES[] = {
     [LIBRARY_CALL] = "call",
     [LIBRARY_REQUEST] = "request",
     [LIBRARY_ANSWER] = "answer",
     [LIBRARY_CLOCK] = "clock",
-    [LIBRARY_PAUSE] = "pause",
-    [LIBRARY_CRASH] = "crash",
-    [LIBRARY_HOLD_REQUEST] = "hold-request",
-    [LIBRARY_HOLD_REPLY] = "hold-reply",
-    [LIBRARY_DROP_REQUEST] = "drop-request",
-    [LIBRARY_LOSE_REPLY] = "lose-reply",
-    [LIBRARY_ERROR_REPLY] = "error-reply",
-    [LIBRARY_CLOCK_JUMP] = "clock-jump",
-    [LIBRARY_CLIENT_CLOCK_JUMP] = "client-clock-jump",
-    [LIBRARY_RESTART] = "restart",
-    [LIBRARY_RESTART_EMPTY] = "restart-empty",
+};
+
+static const enum fault_id LIBRARY_FAULTS[LIBRARY_CHOICE_KINDS] = {
+    [LIBRARY_PAUSE] = FAULT_ID_PAUSE_CLIENT,
+    [LIBRARY_CRASH] = FAULT_ID_KILL_CLIENT,
+    [LIBRARY_HOLD_REQUEST] = FAULT_ID_HOLD_REQUEST,
+    [LIBRARY_HOLD_REPLY] = FAULT_ID_HOLD_REPLY,
+    [LIBRARY_DROP_REQUEST] = FAULT_ID_DROP_REQUEST,
+    [LIBRARY_LOSE_REPLY] = FAULT_ID_LOSE_REPLY,
+    [LIBRARY_ERROR_REPLY] = FAULT_ID_ERROR_REPLY,
+    [LIBRARY_CLOCK_JUMP] = FAULT_ID_CLOCK_JUMP,
+    [LIBRARY_CLIENT_CLOCK_JUMP] = FAULT_ID_CLIENT_CLOCK_JUMP,
+    [LIBRARY_RESTART] = FAULT_ID_CRASH_SERVER,
+    [LIBRARY_RESTART_EMPTY] = FAULT_ID_CRASH_SERVER_EMPTY,
 };
 
 const char *library_fault_name(enum library_choice_kind kind) {
-    return kind >= LIBRARY_FAULTS_FROM ? KIND_NAMES[kind] : NULL;
-}
-
-static enum library_choice_kind kind_named(const char *name) {
-    for (int kind = LIBRARY_CALL; kind < LIBRARY_CHOICE_KINDS; kind++)
-        if (strcmp(name, KIND_NAMES[kind]) == 0) return (enum library_choice_kind)kind;
-    return LIBRARY_NONE;
+    return kind >= LIBRARY_FAULTS_FROM ? FAULT_ROWS[LIBRARY_FAULTS[kind]].name : NULL;
 }
 
 enum library_choice_kind library_fault_named(const char *name) {
-    enum library_choice_kind kind = kind_named(name);
-    return kind >= LIBRARY_FAULTS_FROM ? kind : LIBRARY_NONE;
+    enum fault_id id = fault_id_named(name);
+    for (enum library_choice_kind kind = LIBRARY_FAULTS_FROM; kind < LIBRARY_CHOICE_KINDS; kind++)
+        if (LIBRARY_FAULTS[kind] == id) return kind;
+    return LIBRARY_NONE;
+}
+
+static enum library_choice_kind kind_named(const char *name) {
+    for (enum library_choice_kind kind = LIBRARY_CALL; kind < LIBRARY_FAULTS_FROM; kind++)
+        if (strcmp(name, STEP_NAMES[kind]) == 0) return kind;
+    return library_fault_named(name);
 }
 
 static const char *choice_write(struct library_choice choice, char text[NAME]) {
-    const char *kind = KIND_NAMES[choice.kind];
+    const char *fault = library_fault_name(choice.kind), *kind = fault ? fault : STEP_NAMES[choice.kind];
     if (choice.kind == LIBRARY_CLOCK) snprintf(text, NAME, "%s", kind);
     else if (choice.kind == LIBRARY_CALL)
         snprintf(text, NAME, "%s client-%d thread-%d", kind, choice.who / WORKLOAD_THREADS + 1,

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The kinds of faults have the names that users type (harness/explorer/schedule.c). */
+/* faults/names/fault_rows.c says what each fault is called. */
 enum choice_kind {
     CHOICE_NONE = 0,
     /* Steps. Each task, late command and stream, and the clock, counts its own: */
@@ -66,6 +66,11 @@ static inline bool choice_has_amount(enum choice_kind kind) {
     return choice_pauses_client(kind) || kind == CHOICE_STALL_REPLICA || choice_sets_clock(kind) ||
            kind == CHOICE_HOLD_REQUEST;
 }
+
+/* The name of a fault; NULL: the choice is a step. */
+const char *choice_fault_name(enum choice_kind kind);
+/* The fault with this name, or with this name in schedules of before. CHOICE_NONE: the simulation has no such fault. */
+enum choice_kind choice_fault_named(const char *word);
 
 static inline bool choice_same(struct choice one, struct choice other) {
     return one.kind == other.kind && one.who == other.who && one.amount == other.amount;

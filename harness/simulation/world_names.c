@@ -4,25 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names that the same faults have in scenarios. */
-static const char *const FAULT_NAMES[CHOICE_KINDS] = {
-    [CHOICE_PAUSE] = "pause-client",
-    [CHOICE_CRASH] = "kill-client",
-    [CHOICE_CLOCK_JUMP] = "clock-jump",
-    [CHOICE_FAILOVER] = "failover",
-    [CHOICE_STALL_REPLICA] = "partition",
-    [CHOICE_LOSE_REPLY] = "lose-reply",
-    [CHOICE_LOSE_MESSAGE] = "drop-message",
-    [CHOICE_DROP_REQUEST] = "drop-message",
-    [CHOICE_HOLD_REQUEST] = "delay-message",
-    [CHOICE_RESTART] = "crash-server",
-    [CHOICE_RESTART_EMPTY] = "crash-server",
-    [CHOICE_DUPLICATE_REQUEST] = "duplicate-request",
-    [CHOICE_ERROR_REPLY] = "error-reply",
-    [CHOICE_CLIENT_CLOCK_JUMP] = "clock-jump",
-    [CHOICE_PAUSE_BEFORE_SEND] = "pause-client",
-};
-
 /* Writes a text once: written twice, it would get two indexes and be two names. */
 static uint32_t name_index(struct world *world, const char *words) {
     struct world_names *names = &world->names;
@@ -60,7 +41,7 @@ static void names_write(struct world *world) {
     names->schedule = name_index(world, "schedule");
     names->quiet = name_index(world, "quiet");
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        names->fault[kind] = name_index(world, FAULT_NAMES[kind]);
+        names->fault[kind] = name_index(world, choice_fault_name((enum choice_kind)kind));
     for (int node = 0; node < world->settings.nodes; node++) {
         snprintf(name, sizeof name, "redis-%d", node + 1);
         names->servers[node][0] = name_index(world, name);

@@ -19,7 +19,7 @@ ALL_KINDS = """
 lock = ["set-nx-px", "setnx"]
 schedules = 600
 cut = 150
-faults = "pause"
+faults = "pause-client"
 
 [[explore]]
 adapter = "lock:set-nx-px"
@@ -53,7 +53,7 @@ def test_every_kind_has_the_result_of_its_command(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     results = tmp_path / "out"
     for name in ("set-nx-px", "setnx"):
-        request = SearchRequest(name, schedules=600, faults="pause")
+        request = SearchRequest(name, schedules=600, faults="pause-client")
         alone = search_schedules(plan_search(request), lambda _: None)
         found = kept(results, name)
         same = ("schedules", "history_sha256", "sentence", "found", "exit")
@@ -115,7 +115,7 @@ def test_the_results_are_the_same_for_one_two_and_four_workers(tmp_path: Path) -
 
 @pytest.mark.lengthy("plays a campaign, interrupts it and goes on")
 def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
-    text = '[[explore]]\nlock = "setnx"\nschedules = 60000\ncut = 2000\nfaults = "pause"\n'
+    text = '[[explore]]\nlock = "setnx"\nschedules = 60000\ncut = 2000\nfaults = "pause-client"\n'
     results = tmp_path / "out"
     begun = subprocess.Popen(
         [*PROGRAM, written(tmp_path, text), "-o", "out", "--workers", "2"],
@@ -139,7 +139,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     done = campaign(tmp_path, "--resume", "out", "--workers", "2")
     assert done.returncode == 0, done.stderr
     assert answered(results)[: len(before)] == before and len(set(answered(results))) == len(answered(results)) == 30
-    alone = search_schedules(plan_search(SearchRequest("setnx", schedules=60000, faults="pause")), lambda _: None)
+    alone = search_schedules(plan_search(SearchRequest("setnx", schedules=60000, faults="pause-client")), lambda _: None)
     assert kept(results, "setnx")["history_sha256"] == alone["history_sha256"]
     again = campaign(tmp_path, "--resume", "out")
     assert again.returncode == 2 and "this campaign is complete" in again.stderr

@@ -14,7 +14,7 @@ from lockstorm.explore.explore import search_schedules
 from lockstorm.explore.search_plan import SearchRequest, plan_search
 from tests.campaigns.campaigning import PROGRAM, answered, campaign, environment, kept, written
 
-SEARCH = '[[explore]]\nlock = "setnx"\nschedules = 40000\ncut = 2000\nfaults = "pause"\n'
+SEARCH = '[[explore]]\nlock = "setnx"\nschedules = 40000\ncut = 2000\nfaults = "pause-client"\n'
 CASES = 20
 LIMIT_S = 120
 
@@ -79,7 +79,7 @@ def begun(directory: Path, cluster: Cluster) -> "subprocess.Popen[str]":
 
 
 def the_search_of_one_process() -> str:
-    alone = search_schedules(plan_search(SearchRequest("setnx", schedules=40000, faults="pause")), lambda _: None)
+    alone = search_schedules(plan_search(SearchRequest("setnx", schedules=40000, faults="pause-client")), lambda _: None)
     return str(alone["history_sha256"])
 
 

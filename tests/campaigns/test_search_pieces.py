@@ -70,7 +70,7 @@ def test_a_search_that_learns_in_sessions() -> None:
 
 
 def test_a_search_that_goes_on_after_a_violation() -> None:
-    request = SearchRequest("set-nx-px", faults="pause", schedules=200, keep_going=True)
+    request = SearchRequest("set-nx-px", faults="pause-client", schedules=200, keep_going=True)
     alone = search_schedules(plan_search(request), lambda _: None)
     found = put_together(LockSearch(LockSearchEntry("it", request, 70)), 1)
     left_out = (*TIMES, "states")  # each piece shrinks what it has found

@@ -90,7 +90,7 @@ def surplus(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 # Each with enough clients for a surplus: more than two at once.
 COMMANDS = {
     "run": ("run", "contention", "--clients", "4", "--duration", "5s"),
-    "explore": ("explore", "--clients", "4", "--faults", "pause", "--schedules", "300"),
+    "explore": ("explore", "--clients", "4", "--faults", "pause-client", "--schedules", "300"),
     "storm": ("storm", "--clients", "4", "--faults", "pause-client", "--duration", "5s", "--trials", "2"),
 }
 

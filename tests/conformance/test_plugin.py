@@ -270,7 +270,7 @@ def explored(file: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_explorer_finds_how_the_example_breaks_and_replay_shows_it(example: str, tmp_path: Path) -> None:
     found = tmp_path / "found.schedule"
-    done = explored(example, "--faults", "pause", "--schedules", "1000", "--json", "-o", str(found))
+    done = explored(example, "--faults", "pause-client", "--schedules", "1000", "--json", "-o", str(found))
     result = json.loads(done.stdout)
     assert done.returncode == 1 and result["found"]["violates"][0] == "integrity"
     assert f"lock plugin:{example}" in found.read_text()
@@ -292,7 +292,7 @@ def test_the_pattern_as_a_plug_in_is_explored_like_the_pattern(tmp_path: Path) -
     source = '#include "lockstorm.h"\n' + source.replace("LOCK_SET_NX_PX_RENEW", "lockstorm_lock")
     source = source.replace('"set-nx-px-renew"', '"the-same"')
     file = built_from(source + "const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;\n", tmp_path)
-    arguments = ("--faults", "pause,crash", "--schedules", "500", "--all", "--jobs", "1", "--json")
+    arguments = ("--faults", "pause-client,kill-client", "--schedules", "500", "--all", "--jobs", "1", "--json")
     ours = json.loads(lockstorm("explore", "--lock", "set-nx-px-renew", *arguments).stdout)
     theirs = json.loads(lockstorm("explore", "--plugin", file, *arguments).stdout)
     assert ours["groups"] and ours["groups"] == theirs["groups"]

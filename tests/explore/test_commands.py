@@ -115,7 +115,7 @@ def test_a_story_says_which_command_a_fault_strikes(fault: str) -> None:
 
 def test_a_story_says_which_message_is_lost() -> None:
     """Client 2 subscribes while client 1 holds the lock, and does not hear of its release."""
-    lines = ("before client-1 3: client-2", "before client-1 10: lose-message client-2")
+    lines = ("before client-1 3: client-2", "before client-1 10: drop-message client-2")
     told = "lose-message strikes message redisson_lock__channel:{account} 0 from redis-1"
     assert struck_in_story("pubsub", *lines) == [("client-2", told)]
 

@@ -100,7 +100,7 @@ def digests_of(explorer: Explorer, plan: SearchPlan, first: int, stride: int) ->
 def test_a_history_does_not_depend_on_the_schedules_before_it() -> None:
     """A pause leaves a client in the middle of its five nodes, and a restart that is aimed at a client strikes the node
     that it talks to."""
-    faults = "restart,pause"
+    faults = "crash-server,pause-client"
     plan = plan_search(SearchRequest("redlock-renew", faults=faults, schedules=160, jobs=1, seed=2, keep_going=True))
     with explorer_for(plan.context, 1) as explorer:
         whole = digests_of(explorer, plan, 0, 1)
@@ -150,20 +150,20 @@ def changed(line: str, **said: Any) -> ScheduleFile:
 def test_a_pause_in_real_time() -> None:
     """The same course of events in real time."""
     events: list[Event] = []
-    result = replay_real(changed("before client-1 4: pause client-1 3000"), "found", events)
+    result = replay_real(changed("before client-1 4: pause-client client-1 3000"), "found", events)
     assert result.struck_at == "before-read"
     assert result.properties["mutual_exclusion"].status == "violated"
     assert (result.exit, result.time) == (1, "real")
     (paused_at,) = [event.mono_ns for event in events if event.kind == "fault-inject"]
     (healed_at,) = [event.mono_ns for event in events if event.kind == "fault-heal"]
     assert healed_at - paused_at > 1_000_000_000  # a lease
-    saved = replay_real(changed("before client-1 4: pause client-1 200", lease_ms=10_000), "found")
+    saved = replay_real(changed("before client-1 4: pause-client client-1 200", lease_ms=10_000), "found")
     assert saved.properties["mutual_exclusion"].status == "holds"  # well within the lease, however busy the machine
 
 
 def test_a_crash_in_real_time() -> None:
     """A waiter acquires the lock after the lease of the killed client."""
-    result = replay_real(changed("before client-1 4: crash client-1"), "found")
+    result = replay_real(changed("before client-1 4: kill-client client-1"), "found")
     assert result.properties["mutual_exclusion"].status == "holds"
     assert result.exit == 0
 
@@ -172,10 +172,10 @@ def test_a_crash_in_real_time() -> None:
     "found,said",
     [
         ({"line": "before client-1 4: lose-reply client-1"}, "found: line 17: --real: with real processes client 1"),
-        ({"line": "before client-2 4: pause client-2 3000"}, "can be paused or killed in its only turn"),
-        ({"line": "before client-1 4: pause client-1 3000", "turns": 2}, "in its only turn"),
-        ({"line": "before client-1 1: crash client-1"}, "before it has passed any checkpoint"),
-        ({"line": "before client-1 400: crash client-1"}, "found: line 17: this never comes up"),
+        ({"line": "before client-2 4: pause-client client-2 3000"}, "can be paused or killed in its only turn"),
+        ({"line": "before client-1 4: pause-client client-1 3000", "turns": 2}, "in its only turn"),
+        ({"line": "before client-1 1: kill-client client-1"}, "before it has passed any checkpoint"),
+        ({"line": "before client-1 400: kill-client client-1"}, "found: line 17: this never comes up"),
     ],
 )
 def test_what_real_processes_cannot_be_made_to_do(found: dict[str, Any], said: str) -> None:
@@ -319,7 +319,7 @@ def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
     """A command that has left does arrive."""
 
     def arrives(fault: str) -> Verdict:
-        lines = (f"before client-1 2: {fault} client-1 10", "before client-2 2: crash client-1")
+        lines = (f"before client-1 2: {fault} client-1 10", "before client-2 2: kill-client client-1")
         late = (*lines, "before late-1 1: clock-jump redis-1 500")
         return replay_schedule(replace(found_in(paused()), lines=late, line_numbers=(17, 18, 19)), "found")
 
@@ -331,7 +331,7 @@ def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
 @pytest.mark.slow("one search more", seconds=4)
 def test_a_check_by_the_wall_clock_is_only_as_good_as_that_clock() -> None:
     """A wall clock that is set back during a pause hides the pause; the monotonic clock is never set."""
-    faults = "pause,client-clock-jump"
+    faults = "pause-client,client-clock-jump"
     found = found_in(search("redlock-wall", faults, schedules=4000, require="mutual_exclusion"))
     assert "mutual_exclusion" in found.violates
     assert any(re.search(r"client-clock-jump client-\d+ -\d+$", line) for line in found.lines)
@@ -445,7 +445,7 @@ def test_states_are_counted_about(count: int) -> None:
 
 
 def test_a_search_that_runs_says_how_far_it_is() -> None:
-    planned = plan_search(SearchRequest("set-nx-px", faults="pause,crash", schedules=1000, seconds=60))
+    planned = plan_search(SearchRequest("set-nx-px", faults="pause-client,kill-client", schedules=1000, seconds=60))
     told = {
         "schedules": 250,
         "states": 1234,
@@ -539,7 +539,7 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
     found = found_in(paused())
-    text = found.text.replace(found.lines[0], "before client-1 4: pause client-1 3000")
+    text = found.text.replace(found.lines[0], "before client-1 4: pause-client client-1 3000")
     assert old in text
     path = tmp_path / "wrong.schedule"
     path.write_text(text.replace(old, new, 1))
@@ -598,7 +598,7 @@ SAME = (
 
 def kept(path: Path, **requests: Any) -> Campaign:
     """The campaign of a search, written to a file and read again."""
-    planned = plan_search(SearchRequest(**{"lock": "set-nx-px", "faults": "pause", "keep_going": True, **requests}))
+    planned = plan_search(SearchRequest(**{"lock": "set-nx-px", "faults": "pause-client", "keep_going": True, **requests}))
     result = search_schedules(planned, lambda _: None, keep=partial(write_result, path))
     assert "verdict" in result, result["sentence"]
     return read_campaign(path)
@@ -690,7 +690,7 @@ def test_what_does_not_belong_together_is_not_merged(tmp_path: Path) -> None:
         merged([("one", one), ("two", one)])
     for requests, said in (
         ({"seed": 2}, "two is of another campaign than one: seed is 2, not 1"),
-        ({"faults": "crash"}, "faults is 'crash=1', not 'pause=1'"),
+        ({"faults": "kill-client"}, "faults is 'crash=1', not 'pause=1'"),
         ({"keep_going": False}, "--all is False, not True"),
         ({"shard": "2/3"}, "shards is 3, not 2"),
     ):
@@ -724,7 +724,7 @@ def test_what_does_not_belong_together_is_not_merged(tmp_path: Path) -> None:
 
 def test_the_command_and_its_file(tmp_path: Path) -> None:
     saved, history = tmp_path / "found.schedule", tmp_path / "found.history"
-    words = ["--lock", "set-nx-px", "--faults", "pause", "--schedules", "2000", "-o", str(saved)]
+    words = ["--lock", "set-nx-px", "--faults", "pause-client", "--schedules", "2000", "-o", str(saved)]
     done = lockstorm("explore", *words, "--json")
     assert done.returncode == 1, done.stderr
     result = json.loads(done.stdout)
@@ -744,9 +744,9 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
     "words,said",
     [
         (["--faults", "paws"], "there is no fault called 'paws': did you mean pause?"),
-        (["--faults", "pause=0"], "--faults pause 0: from 1 to 16"),
-        (["--faults", "pause=x"], "'x' is not a number"),
-        (["--faults", "pause=9,crash=9"], "18 in one schedule are too many"),
+        (["--faults", "pause-client=0"], "--faults pause-client 0: from 1 to 16"),
+        (["--faults", "pause-client=x"], "'x' is not a number"),
+        (["--faults", "pause-client=9,kill-client=9"], "18 in one schedule are too many"),
         (["--replicas", "3"], "--replicas 3: from 0 to 2"),
         (["--replicas", "0", "--faults", "failover"], "--faults failover needs a replica"),
         (["--clients", "17"], "--clients 17: from 1 to 16"),

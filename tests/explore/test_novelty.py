@@ -39,7 +39,7 @@ def test_what_is_learned_helps() -> None:
 @pytest.mark.lengthy("searches three sessions four times")
 def test_the_same_schedules_with_any_number_of_processes() -> None:
     """With three sessions, of which the last one is cut short."""
-    requests: dict[str, Any] = {"faults": "pause,lose-reply", "schedules": 2 * SESSION + 40, "keep_going": True}
+    requests: dict[str, Any] = {"faults": "pause-client,lose-reply", "schedules": 2 * SESSION + 40, "keep_going": True}
     one, three = search(**requests), search(**requests, jobs=3)
     assert one["schedules"] == three["schedules"] == 2 * SESSION + 40
     assert one["history_sha256"] == three["history_sha256"] == search(**requests, jobs=2)["history_sha256"]
@@ -48,13 +48,13 @@ def test_the_same_schedules_with_any_number_of_processes() -> None:
 
 
 def test_it_tries_others_than_the_portfolio() -> None:
-    requests: dict[str, Any] = {"faults": "pause", "schedules": 100, "keep_going": True}
+    requests: dict[str, Any] = {"faults": "pause-client", "schedules": 100, "keep_going": True}
     drawn = search_schedules(plan_search(SearchRequest("set-nx-px", jobs=1, **requests)), lambda _: None)
     assert search(**requests)["history_sha256"] != drawn["history_sha256"]
 
 
 def test_a_search_goes_on_in_the_middle_of_a_session() -> None:
-    requests: dict[str, Any] = {"faults": "pause", "keep_going": True}
+    requests: dict[str, Any] = {"faults": "pause-client", "keep_going": True}
     begun = planned(schedules=100, **requests)
     campaign = Campaign(begun.key, 1)
     search_schedules(begun, lambda _: None, campaign=campaign)
@@ -75,7 +75,7 @@ def test_a_bug_of_the_zoo_is_found_and_replayed() -> None:
 
 
 def test_a_time_limit_ends_with_a_whole_session() -> None:
-    result = search(faults="pause", seconds=1, keep_going=True)
+    result = search(faults="pause-client", seconds=1, keep_going=True)
     assert result["schedules"] > 0 and result["schedules"] % SESSION == 0
 
 

@@ -150,9 +150,9 @@ def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "checkpoint", "checks", "status"),
     [
-        ("before client-1 7: pause-before-send client-1 3000", "before-write", 1, "violated"),
-        ("before client-1 4: pause client-1 3000", "before-read", 0, "violated"),
-        ("before client-1 4: pause client-1 3000", "before-read", 1, "holds"),
+        ("before client-1 7: pause-client-before-send client-1 3000", "before-write", 1, "violated"),
+        ("before client-1 4: pause-client client-1 3000", "before-read", 0, "violated"),
+        ("before client-1 4: pause-client client-1 3000", "before-read", 1, "holds"),
     ],
 )
 @pytest.mark.waits

@@ -143,8 +143,8 @@ def test_what_any_lock_with_a_lease_does_is_shown_and_not_required() -> None:
 
 def test_of_a_property_in_part_only_its_required_sorts_count() -> None:
     """A client that writes late violates `lease`, and its lock does not."""
-    whole = searched("redlock", 300, faults="pause", require="lease")
-    part = searched("redlock", 300, faults="pause", require="lease/premature-grant")
+    whole = searched("redlock", 300, faults="pause-client", require="lease")
+    part = searched("redlock", 300, faults="pause-client", require="lease/premature-grant")
     assert (whole["exit"], part["exit"]) == (1, 0), part["sentence"]
     assert part["required"] == ["lease"] and part["required_sorts"] == {"lease": ["premature_grant"]}
     assert part["verdict"]["lease"]["schedules"]["violated"] > part["verdict"]["lease"]["schedules"]["broken"] == 0

@@ -291,7 +291,7 @@ CALLS = (
 
 
 def test_a_schedule_by_hand_is_played_and_told(tmp_path: Path) -> None:
-    path = written(tmp_path, *CALLS, "schedule", "before call client-1 thread-1 2: pause client-1 3000")
+    path = written(tmp_path, *CALLS, "schedule", "before call client-1 thread-1 2: pause-client client-1 3000")
     assert parse_library_schedule(path.read_text(), "it").text == read_library_schedule(path).text
     done = lockstorm("replay", str(path))
     assert done.returncode == 0, done.stderr
@@ -359,8 +359,8 @@ def test_what_is_left_of_a_resource_is_not_taken_for_another_ones(tmp_path: Path
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ((*CALLS, "schedule", "before clock 900: pause client-1 3000"), "line 16: this never comes up"),
-        ((*CALLS, "schedule", "before clock 1: pause client-9 3000"), "line 16: there is no such step"),
+        ((*CALLS, "schedule", "before clock 900: pause-client client-1 3000"), "line 16: this never comes up"),
+        ((*CALLS, "schedule", "before clock 1: pause-client client-9 3000"), "line 16: there is no such step"),
         ((*CALLS[:2], "client-1 thread-1: jump", "schedule"), "line 11: a call is:"),
         (("workload", "schedule"), "line 9: the workload has no calls"),
         (CALLS, "the line 'schedule' is missing"),
@@ -376,7 +376,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
     [
         ({"turns": 3}, "--turns"),
         ({"faults": "failover"}, "there is no fault of libraries called 'failover'"),
-        ({"faults": "pause=9"}, "from 1 to 4 in all"),
+        ({"faults": "pause-client=9"}, "from 1 to 4 in all"),
         ({"require": "integrity"}, "there is no promise called 'integrity'"),
         ({"lease_ms": 1500}, "a multiple of 1000"),
         ({"lease_ms": 0}, "--lease-ms 0: from 1 to"),

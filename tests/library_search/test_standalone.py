@@ -158,7 +158,7 @@ def written(tmp_path: Path, deviation: str = "", **fields: str) -> Path:
     ("language", "deviation", "reason"),
     [
         ("java", "", "is a library for python"),
-        ("python", "before call client-1 thread-1 2: pause client-1 3000", "cannot bring about this deviation"),
+        ("python", "before call client-1 thread-1 2: pause-client client-1 3000", "cannot bring about this deviation"),
     ],
 )
 def test_what_no_program_shows_is_refused(tmp_path: Path, language: str, deviation: str, reason: str) -> None:

@@ -122,7 +122,7 @@ def test_the_resources_of_a_search_are_on_three_masters() -> None:
     daily([(FOLLOWS, 0), (TAKES_IT_FOR_A_GRANT, 1)], [(FOLLOWS, 0)], "the mistake beside the right lock", 8),
 )
 def test_a_redirection_leads_to_the_node_that_has_the_key(tmp_path: Path, moved: str, status: int) -> None:
-    words = ("--seed", "1", "--schedules", "40", "--faults", "restart,lose-reply")
+    words = ("--seed", "1", "--schedules", "40", "--faults", "crash-server,lose-reply")
     result = searched(redirected(tmp_path, moved, TRIES), *words)
     assert result["exit"] == status, result["sentence"]
     if status:

@@ -67,6 +67,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "harness/simulation": (
         (
+            "faults/names",
             "harness/client/client.h",
             "harness/client/drawn_work.h",
             "harness/environment/env_ops.h",
@@ -122,6 +123,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/library_search": (
         (
             "checkers/promises/promises.h",
+            "faults/names",
             "harness/library",
             "harness/scheduler/clock.h",
             "harness/scheduler/random.h",
@@ -133,8 +135,9 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("checkers/commands/render.h", "faults/common/fault.h", "harness/history/history.h", "harness/locks/common"),
         ("jansson.h",),
     ),
-    "faults": (("faults/common", "faults/network/rule_faults.h"), ()),
-    "faults/common": (("harness/scheduler/hang_limit.h",), ("hiredis/",)),
+    "faults": (("faults/common", "faults/names", "faults/network/rule_faults.h"), ()),
+    "faults/names": ((), ()),
+    "faults/common": (("faults/names", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
     "faults/client": (("faults/common",), ("hiredis/",)),
     "faults/clock": (("faults/common",), ("hiredis/",)),
     "faults/network": (("faults/common",), ("hiredis/",)),

@@ -221,13 +221,13 @@ def test_storm(lockstorm_storm):
     assert storm.lock == "set-nx-px" and storm.storm["trials"] == 2
 
 def test_search(lockstorm_explore):
-    found = lockstorm_explore(schedules=300, faults="pause", require="mutual_exclusion").assert_violated()
+    found = lockstorm_explore(schedules=300, faults="pause-client", require="mutual_exclusion").assert_violated()
     assert "pause" in found.schedule
     with pytest.raises(UsageError, match="control is no setting of a search"):
         lockstorm_explore(schedules=1, control=True)
 
 def test_search_fails(lockstorm_explore):
-    lockstorm_explore(schedules=300, faults="pause").assert_holds()
+    lockstorm_explore(schedules=300, faults="pause-client").assert_holds()
 """,
     )
     output = suite.run()

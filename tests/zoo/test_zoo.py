@@ -45,7 +45,7 @@ tuned = "nobody knows"
 [bug.request]
 seed = 2
 [bug.explore]
-faults = "crash"
+faults = "kill-client"
 """
 
 
@@ -81,7 +81,7 @@ def test_the_explorer_may_judge_another_property(tmp_path: Path) -> None:
 
 
 def test_without_options_the_search_is_the_one_that_comes(tmp_path: Path) -> None:
-    bug = read(tmp_path, ENTRY.replace('faults = "crash"\n', "").replace('tuned = "nobody knows"\n', ""))["mine"]
+    bug = read(tmp_path, ENTRY.replace('faults = "kill-client"\n', "").replace('tuned = "nobody knows"\n', ""))["mine"]
     assert bug.search_for(bug.lock, seconds=3) == SearchRequest(bug.lock, seconds=3)
 
 
@@ -116,14 +116,14 @@ def test_most_bugs_are_hunted_without_options_and_the_others_say_why() -> None:
         ("seed = 2", 'scenario = "gc-pause"', "mine: request.scenario: there is no key called 'scenario'"),
         ("[bug.request]\nseed = 2", "request = 3", "mine: request: 3 is not a table: write [bug.request]"),
         (
-            'faults = "crash"',
+            'faults = "kill-client"',
             'faults = "crush"',
             "mine: explore: there is no fault called 'crush': did you mean crash?",
         ),
         ('tuned = "nobody knows"\n', "", "mine: tuned: say why the search needs options, and only if there are any"),
-        ('faults = "crash"', "", "mine: tuned: say why the search needs options, and only if there are any"),
-        ('faults = "crash"', "schedules = 5", "mine: explore.schedules: there is no key called 'schedules'"),
-        ('[bug.explore]\nfaults = "crash"', "", "mine: explore: give either this table, or unexplored"),
+        ('faults = "kill-client"', "", "mine: tuned: say why the search needs options, and only if there are any"),
+        ('faults = "kill-client"', "schedules = 5", "mine: explore.schedules: there is no key called 'schedules'"),
+        ('[bug.explore]\nfaults = "kill-client"', "", "mine: explore: give either this table, or unexplored"),
         ('"liveness"', '"liveness"\nunexplored = "why"', "mine: explore: give either this table, or unexplored"),
         ('scenario = "crash-before-expire"\n', "", "mine: request: it belongs to a scenario, and there is none"),
         ("[[bug]]", "[[bag]]", "bag: every entry has to begin with [[bug]]"),
@@ -250,7 +250,7 @@ def test_the_numbers() -> None:
         (status("holds", "holds"), None),
         (None, None),
     ]
-    tuned = replace(bug, explore={"faults": "crash"}, tuned="why")
+    tuned = replace(bug, explore={"faults": "kill-client"}, tuned="why")
     each_bug = [bug, tuned, bug, bug, bug]
     numbers = zoo_numbers([zoo_entry(one, *pair) for one, pair in zip(each_bug, shown, strict=True)])
     assert numbers == {
@@ -269,7 +269,7 @@ def test_faults_are_read_from_a_schedule() -> None:
     lines = [
         "before client-1 1: client-2",
         "before client-2 7: hold-request client-2 1500",
-        "before clock 1: crash client-1",
+        "before clock 1: kill-client client-1",
     ]
     assert faults_in(lines) == ["crash", "hold-request"]
     assert faults_in(lines[:1]) == []

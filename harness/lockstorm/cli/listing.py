@@ -62,7 +62,7 @@ def explain(entry: Entry, as_json: bool, keys: tuple[str, ...]) -> int:
         out.print()
     table = Table(box=None, show_header=False, padding=(0, 1))
     for key in (*keys, "source"):
-        table.add_row(Text(key, "dim"), value_text(key, getattr(entry, key)))
+        table.add_row(Text(key.replace("_", " "), "dim"), value_text(key, getattr(entry, key)))
     out.print(table)
     return 0
 

@@ -16,6 +16,7 @@ from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.explore.explorer import STATE_REGISTERS, SearchOutcome, states_joined, sum_up
+from lockstorm.native.fault_names import name_now
 
 FORMAT = 1
 SHARDS_MOST = 10_000
@@ -212,10 +213,22 @@ def read_campaign(path: Path, kinds: Sequence[type[Campaign]] = (Campaign,)) -> 
         raise UsageError(f"{path} is not what lockstorm explore --result writes: {reason}") from None
 
 
+def _rename_faults(read: dict[str, Any]) -> None:  # a file's JSON, which may be of before
+    """Gives the faults of a file of before their names of today."""
+    key, tally = read["key"], read["tally"]
+    words = [word.partition("=") for word in key["faults"].split(",")]
+    key["faults"] = ",".join(name_now(name) + equals + most for name, equals, most in words)
+    if "faults" in tally:
+        tally["faults"] = {name_now(name): count for name, count in tally["faults"].items()}
+    for group in read["groups"]:
+        group["faults"] = [name_now(name) for name in group["faults"]]
+
+
 def _campaign(kind: type[Campaign], read: dict[str, Any]) -> Campaign:
     for where in (read["key"], read["tally"]):
         for old in kind.RENAMED.keys() & where.keys():
             where[kind.RENAMED[old]] = where.pop(old)
+    _rename_faults(read)
     digests = {}
     for part in read["parts"]:
         histories = base64.b64decode(part["histories"], validate=True)

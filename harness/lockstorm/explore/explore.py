@@ -38,7 +38,14 @@ from lockstorm.results.properties import property_of
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, Verdict
 
-STRIKES_COMMAND = ("delay-message", "drop-message", "duplicate-request", "error-reply", "lose-reply")  # in histories
+STRIKES_COMMAND = (
+    "drop-message",
+    "drop-request",
+    "duplicate-request",
+    "error-reply",
+    "hold-request",
+    "lose-reply",
+)  # in histories
 SLICE_S = 20  # the time between two writes of a campaign to its file
 
 Keep = Callable[[dict[str, Any]], object]

@@ -14,13 +14,15 @@ from lockstorm.explore.explorer import bad_line
 from lockstorm.explore.schedule_file import ScheduleFile
 from lockstorm.explore.search_plan import context_arguments, replayed_properties
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.fault_names import name_now
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 from lockstorm.trial.settings import Store, TrialSettings
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
 
-LINE = re.compile(r"before client-1 [0-9]+: (pause|pause-before-send|crash) client-1( [0-9]+)?")
+LINE = re.compile(r"before client-1 [0-9]+: ([a-z-]+) client-1( [0-9]+)?")
+FAULTS_OF_REAL = ("kill-client", "pause-client", "pause-client-before-send")
 START = "start"  # before the first checkpoint
 
 
@@ -73,7 +75,7 @@ def replay_real(
 def _play(trial: Trial, schedule: ScheduleFile, strike: Strike) -> None:
     first, *others = trial.clients(schedule.clients)
     first.start_increment(work_ms=schedule.work_ms)
-    if strike.fault == "crash":
+    if strike.fault == "kill-client":
         trial.kill(first, at=strike.checkpoint)
         for client in others:
             client.start_increment(work_ms=schedule.work_ms)
@@ -96,7 +98,7 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "order of their steps"
         )
     match = LINE.fullmatch(schedule.lines[0])
-    if not match or schedule.turns > 1 or schedule.bound_ms or schedule.extends:
+    if not match or name_now(match.group(1)) not in FAULTS_OF_REAL or schedule.turns > 1 or schedule.bound_ms or schedule.extends:
         raise UsageError(
             f"{line}: --real: with real processes client 1, who begins, can be paused or killed in its only turn, "
             "and nothing else"
@@ -106,7 +108,7 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
         done = explorer.replay(arguments, schedule.lines, schedule.number)
     if wrong := bad_line(done, schedule.line_numbers or (1,), name):
         raise wrong
-    fault = match.group(1)
+    fault = name_now(match.group(1))
     checkpoint = next(place for place, struck in done["checkpoints"].items() if struck)
     if checkpoint == START:
         raise UsageError(f"{line}: --real: client 1 is struck before it has passed any checkpoint of its lock's code")

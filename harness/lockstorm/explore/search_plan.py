@@ -21,29 +21,13 @@ from lockstorm.explore.schedule_file import (
 from lockstorm.explore.usual_search import USUAL, USUAL_TOTAL, steady_requirements, usual_faults, usual_requirements
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
+from lockstorm.native.fault_names import choose_fault
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, WAIT_FOR_EVER, TrialSettings
 
-FAULTS = {
-    "pause": "a client is paused",
-    "pause-before-send": "a client is paused before its next command leaves",
-    "crash": "a client is killed",
-    "failover": "a master is gone, and its replica is promoted with what has arrived there",
-    "stall-replica": "replication to a replica is delayed",
-    "clock-jump": "a server's clock jumps",
-    "client-clock-jump": "a client's wall clock jumps",
-    "restart": "a server restarts with its data; connections and scripts are lost",
-    "restart-empty": "a server restarts without its data",
-    "lose-message": "a message on a channel does not reach a client",
-    "lose-reply": "a command is executed, its reply is lost",
-    "error-reply": "a busy server answers a command with an error and does not execute it",
-    "drop-request": "a command is lost",
-    "hold-request": "a command is delayed",
-    "duplicate-request": "a command arrives a second time, later",
-}
 OF_REPLICAS = ("failover", "stall-replica")
-LOSE_CONNECTIONS = ("failover", "restart", "restart-empty")
+LOSE_CONNECTIONS = ("failover", "crash-server", "crash-server-empty")
 EXHAUSTIVE = "exhaustive"
 NOVELTY = "novelty"
 STRATEGIES = ("portfolio", "novelty", "uniform", "pct", "usual", EXHAUSTIVE)
@@ -101,7 +85,7 @@ class SearchRequest:
     )
     faults: str | None = option(
         "--faults",
-        f"Faults that may strike, each at most N times (default 1) in a schedule: {', '.join(FAULTS)}; or none; or "
+        "Faults to inject, each at most N times (default 1) in a schedule (`lockstorm faults` lists them); or none; or "
         f"usual, the default: at most {USUAL_TOTAL} in all, of those that a right lock of this kind survives.",
         metavar="FAULT[=N],…",
     )
@@ -409,13 +393,13 @@ def _budget(faults: str | None, lock: LockEntry) -> dict[str, int]:
 
 
 def fault_budget(faults: str) -> dict[str, int]:
-    """ "pause,crash=2": at most one pause and two crashes in a schedule; "none": no faults."""
+    """ "pause-client,kill-client=2": at most one pause and two kills in a schedule; "none": no faults."""
     budget: dict[str, int] = {}
     for word in faults.split(","):
         name, _, most = word.strip().partition("=")
         if name == "none" and faults == "none":
             continue
-        choose("fault", name, [*FAULTS])
+        name = choose_fault(name, "simulation")
         if most and not most.isdecimal():
             raise UsageError(f"--faults {word}: {most!r} is not a number")
         budget[name] = int(most or 1)

@@ -12,7 +12,6 @@ from lockstorm.explore.explorer import count_states
 from lockstorm.explore.schedule_file import ScheduleContext, ScheduleFile
 from lockstorm.explore.search_plan import (
     DEVIATIONS_USUAL,
-    FAULTS,
     JUDGED,
     USUALLY,
     SearchPlan,
@@ -20,6 +19,7 @@ from lockstorm.explore.search_plan import (
     plan_search,
 )
 from lockstorm.locks.lock_names import lock_words
+from lockstorm.native.fault_names import fault_names
 from lockstorm.results.properties import with_capacity
 from lockstorm.results.statistics import Rate
 
@@ -100,7 +100,7 @@ def search_result(plan: SearchPlan, campaign: Campaign) -> dict[str, Any]:
         "exhausted": campaign.exhausted,
         "cut_short": tally["cut_short"],
         "inapplicable": tally["inapplicable"],
-        "injected": {name: tally["faults"][name] for name in FAULTS},
+        "injected": {name: tally["faults"][name] for name in fault_names("simulation")},
         "history_sha256": campaign.history_sha256,
         "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": _pct_bound(plan, steps)},
         "verdict": verdict,
@@ -197,7 +197,7 @@ def _worth(plan: SearchPlan, campaign: Campaign) -> str:
     worth = [f"{campaign.distinct:,} of them distinct: {Rate(0, campaign.schedules).in_words}"]
     if found_by_pct:
         worth.append(f"one in {1 / found_by_pct:,.0f} finds an error of depth {DEPTH} at least (PCT)")
-    untried = [name for name in FAULTS if not campaign.tally["faults"][name]]
+    untried = [name for name in fault_names("simulation") if not campaign.tally["faults"][name]]
     if untried:
         worth.append(f"not tried: {', '.join(untried)}")
     return "; ".join(worth)

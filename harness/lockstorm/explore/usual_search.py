@@ -23,10 +23,10 @@ def usual_faults(lock: LockEntry) -> tuple[str, ...]:
     """The kinds of fault that may strike. A lock without a lease is not freed when a release is lost, nor when a late
     acquire succeeds: only clients may be late there. A release that comes late, or twice, is taken for a new one where
     all grants of a client have the same owner."""
-    anywhere = ("pause", "pause-before-send", "client-clock-jump")
-    lost = ("error-reply", "lose-reply", "drop-request", "restart", "crash")
+    anywhere = ("pause-client", "pause-client-before-send", "client-clock-jump")
+    lost = ("error-reply", "lose-reply", "drop-request", "crash-server", "kill-client")
     late = () if lock.reentrant else ("hold-request", "duplicate-request")
-    pushed = ("lose-message",) if lock.waits == "push" else ()
+    pushed = ("drop-message",) if lock.waits == "push" else ()
     return (*anywhere, *lost, *late, *pushed) if lock.lease else anywhere
 
 

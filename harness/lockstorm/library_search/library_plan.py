@@ -13,6 +13,7 @@ from lockstorm.explore.campaign import Shard, parse_shard
 from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.locks.adapter import PREFIX, adapter_facts, adapter_path
 from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.fault_names import choose_fault, fault_names
 from lockstorm.results.lock_entry import HostedLibrary, Service
 from lockstorm.servers.hosted_server import LEASE_LEAST_MS
 
@@ -32,21 +33,8 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "residue": "nothing is left at the servers when everything has ended",
     "answer": "every call is answered",
 }
-FAULTS = {
-    "pause": "a client stands still",
-    "crash": "a client is killed",
-    "hold-request": "a command, and what follows on its connection, is delayed",
-    "hold-reply": "an answer, and what follows on its connection, is delayed",
-    "drop-request": "a connection is lost with the command that is on its way",
-    "lose-reply": "a command is executed, and its connection is lost with the answer",
-    "error-reply": "a server that is still loading answers a command with an error and does not execute it",
-    "clock-jump": "a server's clock jumps",
-    "client-clock-jump": "a client's wall clock jumps",
-    "restart": "a server restarts with its data; connections and scripts are lost",
-    "restart-empty": "a server restarts without its data",
-}
-USUAL = ("pause", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
-ONLY_REDIS = ("error-reply", "restart", "restart-empty")
+USUAL = ("pause-client", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
+ONLY_REDIS = ("error-reply", "crash-server", "crash-server-empty")
 USUAL_TOTAL, TOTAL_MOST = 2, 4  # LIBRARY_FAULTS_MOST
 LEASE_USUAL_MS, PERMITS_USUAL = 2000, 2
 SECONDS_USUAL = 60
@@ -171,7 +159,7 @@ def _usual_lease_ms(unit_ms: int) -> int:
 
 def faults_on(service: str) -> tuple[str, ...]:
     """The kinds of faults that can strike a library whose servers are of this service."""
-    return tuple(name for name in FAULTS if service == "redis" or name not in ONLY_REDIS)
+    return tuple(name for name in fault_names("library") if service == "redis" or name not in ONLY_REDIS)
 
 
 def usual_on(service: str) -> tuple[str, ...]:
@@ -185,13 +173,12 @@ def _faults(text: str | None, service: str) -> tuple[tuple[str, ...], int]:
         return usual_on(service), USUAL_TOTAL
     if text == "none":
         return (), 0
-    what = "fault of libraries" if service == "redis" else f"fault of libraries on {service}"
     kinds, total = [], 0
     for word in text.split(","):
         name, has_number, number = word.partition("=")
         if has_number and not number.isdecimal():
             raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
-        kinds.append(choose(what, name, list(faults_on(service))))
+        kinds.append(choose_fault(name, "library", faults_on(service)))
         total += int(number) if has_number else 1
     if not 1 <= total <= TOTAL_MOST:
         raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")

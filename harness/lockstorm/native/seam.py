@@ -287,8 +287,8 @@ FaultTarget._fields_ = (
     ("option_count", c.c_size_t), ("means", c.POINTER(FaultMeans)), ("state", c.c_char * 512),
 )
 FaultTable._fields_ = (
-    ("name", c.c_char_p), ("summary", c.c_char_p), ("proof", c.c_char_p), ("explanation", c.c_char_p),
-    ("source", c.c_char_p), ("target", c.c_char_p), ("options", c.c_void_p), ("moment", c.c_int), ("times", c.c_uint),
+    ("row", c.c_void_p), ("explanation", c.c_char_p), ("target", c.c_char_p), ("options", c.c_void_p),
+    ("moment", c.c_int), ("times", c.c_uint),
     ("prepare", c.CFUNCTYPE(c.c_bool, c.POINTER(FaultTarget), c.POINTER(Message))),
     ("inject", c.CFUNCTYPE(c.c_bool, c.POINTER(FaultTarget), c.POINTER(Message))),
     ("prove", c.CFUNCTYPE(c.c_bool, c.POINTER(FaultTarget), c.POINTER(Message))),
@@ -400,6 +400,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "validity_record_host_clock": (c.c_bool, [c.c_void_p, c.POINTER(SharedPage), c.c_int, c.c_uint32, c.c_uint32, c.c_int64, c.c_bool]),
     "spawn_bind": (c.c_bool, [c.c_int, c.c_bool]),
     "spawn_process": (c.c_int, [c.POINTER(c.c_char_p), c.POINTER(c.c_char_p), c.c_int, c.POINTER(c.c_int), c.c_int, c.c_bool]),
+    "fault_id_named": (c.c_int, [c.c_char_p]),
     "fault_find": (c.POINTER(FaultTable), [c.c_char_p]),
     "fault_check_options": (c.c_bool, [c.POINTER(FaultTable), c.POINTER(FaultTarget), c.POINTER(Message)]),
     "fault_option_text": (c.c_char_p, [c.POINTER(FaultTarget), c.c_char_p]),

@@ -19,8 +19,8 @@ OUTCOMES = {
     "": {"ok": "done", "refused": "refused: not its own", "unknown": "ends without an outcome"},
 }
 FAULTS = {  # {}: how long it lasts, in ms
-    "pause": "stands still for {} ms",
-    "crash": "is killed",
+    "pause-client": "stands still for {} ms",
+    "kill-client": "is killed",
     "hold-request": "its command is late by {} ms",
     "hold-reply": "the answer to it is late by {} ms",
     "drop-request": "its connection is lost with the command that is on its way",
@@ -28,8 +28,8 @@ FAULTS = {  # {}: how long it lasts, in ms
     "error-reply": "its command is answered with an error and not executed",
     "clock-jump": "its clock jumps",
     "client-clock-jump": "its wall clock jumps",
-    "restart": "restarts with its data",
-    "restart-empty": "restarts without its data",
+    "crash-server": "restarts with its data",
+    "crash-server-empty": "restarts without its data",
 }
 
 
@@ -192,10 +192,10 @@ class _CallTracer:
         text = f"{event.fault}{f' for {lasts_ms:,} ms' if 0 < lasts_ms < 10**9 else ''}"
         row, who = len(self.rows), f"client-{event.client}" if event.client else "server"
         self._row(place, event, lanes[0] if lanes else -1, text, "warn", who, _fault_story(event)).kind = "fault-inject"
-        if event.fault in ("pause", "crash"):
+        if event.fault in ("pause-client", "kill-client"):
             for lane in lanes:
-                bar = self._bar(Bar("fault" if event.fault == "pause" else "gone", lane, row))
-                if event.fault == "pause":
+                bar = self._bar(Bar("fault" if event.fault == "pause-client" else "gone", lane, row))
+                if event.fault == "pause-client":
                     self._pauses.append(_Pause(bar, event.until_ns))
             self._pauses.sort(key=lambda each: each.until_ns)
 

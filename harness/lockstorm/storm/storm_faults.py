@@ -118,11 +118,6 @@ def _clock_targets(context: StormContext) -> Sequence[str]:
     return context.servers if reads_it else (*context.servers, *context.clients)
 
 
-def _wall_clock_targets(context: StormContext) -> Sequence[str]:
-    """ZooKeeper goes by a monotonic clock, which is never set."""
-    return context.clients if context.lock.service == "zookeeper" else _clock_targets(context)
-
-
 def _cut_targets(context: StormContext) -> Sequence[str]:
     return (*context.clients, *context.servers, *context.replica_links)
 
@@ -207,7 +202,7 @@ def _has_no_replica(lock: LockEntry) -> str:
 
 
 STORM_FAULTS = (
-    StormFault("client-pause", _server_targets, lambda rng, _: {"mode": rng.pick(("write", "all"))}, excludes="server"),
+    StormFault("client-clock-jump", _client_targets, _jump_options, clocks_only=True, services=ANYWHERE),
     StormFault(
         "clock-drift",
         _clock_targets,
@@ -218,11 +213,11 @@ STORM_FAULTS = (
     ),
     StormFault(
         "clock-jump",
-        _wall_clock_targets,
+        _server_targets,
         _jump_options,
         must_reach="server",
         required_settings={"settable_clocks": True},
-        services=ANYWHERE,
+        services=("redis", "postgres"),
     ),
     StormFault("close-links", _client_targets, _node_options, lasts=False, services=ANYWHERE, explicit_on=ANYWHERE),
     StormFault(
@@ -294,6 +289,9 @@ STORM_FAULTS = (
     StormFault("max-clients", _server_targets, excludes="server"),
     StormFault("partition", _cut_targets, _cut_options, excludes="server", silences=True, services=ANYWHERE),
     StormFault("pause-client", _client_targets, lands=True, shares="process", services=ANYWHERE),
+    StormFault(
+        "pause-commands", _server_targets, lambda rng, _: {"mode": rng.pick(("write", "all"))}, excludes="server"
+    ),
     StormFault("pause-server", _server_targets, excludes="server", services=ANYWHERE),
     StormFault(
         "read-only", _server_targets, lambda rng, _: {"how": rng.pick(("min-replicas", "replica"))}, excludes="server"

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import check_range, check_ranges, choose, option, option_words
+from lockstorm.base.option_fields import check_range, check_ranges, option, option_words
 from lockstorm.locks.lock_names import lock_words
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
+from lockstorm.native.fault_names import choose_fault
 from lockstorm.native.library import Varied
 from lockstorm.native.library import faults as fault_table
 from lockstorm.results.fault_entry import FaultEntry
@@ -48,7 +49,7 @@ RECORDS_PER_EVENT = 64
 PATIENCE_LEASES = 4
 POLL_LIMIT_MS = 2_000  # the longest sleep of a poller is 1.5 s
 HAND_OVER_MS = 500  # mean time between two grants when every client polls
-CLOCK_FAULTS = ("clock-drift", "clock-jump", "failover")  # a new master's clock may differ, too
+CLOCK_FAULTS = ("client-clock-jump", "clock-drift", "clock-jump", "failover")  # a new master's clock may differ, too
 TURNS_IN_QUIET = 2  # of each client: the one that had begun, and the last one
 
 SCENARIO = "storm"  # the scenario's name in the result and in the history
@@ -170,7 +171,7 @@ def choose_faults(names: str, lock: LockEntry, time: str) -> tuple[str, ...]:
             if lock.service not in BY_NAME[name].explicit_on
             and not fault_inapplicable_reason(BY_NAME[name], lock, time)
         )
-    chosen = tuple(sorted({choose("fault", name.strip(), sorted(known)) for name in names.split(",")}))
+    chosen = tuple(sorted({choose_fault(name.strip(), "trial", known) for name in names.split(",")}))
     for name in chosen:
         reason = fault_inapplicable_reason(BY_NAME[name], lock, time)
         if reason:
@@ -289,7 +290,7 @@ def _check_schedule(schedule: Schedule, lock: LockEntry, time: str, deployment: 
     known = known_faults()
     used = sorted({event.fault for event in schedule.events})
     for name in (*schedule.faults, *used):
-        choose("fault", name, sorted(known))
+        choose_fault(name, "trial", known)
     context = storm_context(lock, time, schedule.lease_ms, schedule.longest_ms, schedule.clients, used, deployment)
     for name in used:
         if reason := fault_inapplicable_reason(BY_NAME[name], lock, time):

@@ -12,6 +12,7 @@ from typing import Any
 
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
+from lockstorm.native.fault_names import fault_on, name_now
 from lockstorm.storm.storm_faults import BY_NAME, Option, Rng, StormContext
 from lockstorm.trial.settings import CLIENT_LIMIT
 
@@ -120,6 +121,7 @@ def _schedule_of(read: Any) -> Schedule:
     faults, events = fields["faults"], fields["events"]
     if not isinstance(faults, list) or not all(isinstance(name, str) for name in faults):
         raise UsageError('"faults" is not a list of names')
+    faults = [name_now(name) for name in faults]
     if not isinstance(events, list) or not 0 < len(events) <= EVENTS_MOST:
         raise UsageError(f'"events" is not a list of 1 to {EVENTS_MOST} events')
     parsed = tuple(_event_of(number, event, head["duration_ms"]) for number, event in enumerate(events, 1))
@@ -139,7 +141,7 @@ def _event_of(number: int, read: Any, duration_ms: int) -> StormEvent:
         raise UsageError(f'{where}: "options" is not an object of numbers and words')
     return StormEvent(
         _number_in_range(f"{where}: at_ms", fields["at_ms"], 0, duration_ms - 1),
-        fields["fault"],
+        fault_on(fields["fault"], fields["target"].startswith("client")),
         fields["target"],
         options,
         _number_in_range(f"{where}: length_ms", fields["length_ms"], 0, 2**32),

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from lockstorm.base.errors import Inconclusive, Unanswered, UsageError
+from lockstorm.native.fault_names import fault_on
 from lockstorm.native.library import FaultOption, FaultTarget, Kind, Message, Moment, Outcome, library
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.postgres_server import PostgresServer
@@ -50,6 +51,7 @@ class Fault:
         other: RedisServer | None = None,
         **options: str | float | bytes,
     ) -> None:
+        name = fault_on(name, isinstance(target, Client))
         found = library().fault_find(name.encode())
         if not found:
             raise UsageError(f"there is no fault called {name}")

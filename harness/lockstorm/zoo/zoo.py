@@ -10,8 +10,9 @@ from statistics import median
 from typing import Any
 
 from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import FAULTS, plan_search
+from lockstorm.explore.search_plan import plan_search
 from lockstorm.matrix.matrix import cell_unavailable_reason, playing_order
+from lockstorm.native.fault_names import fault_names
 from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.scenario.worker_pool import TrialPool, WorkerPool, worker_count
 from lockstorm.trial.settings import TrialSettings
@@ -163,7 +164,7 @@ def _ignore(_progress: Mapping[str, Any]) -> None:
 def faults_in(choices: Sequence[str]) -> list[str]:
     """The faults in the lines of a schedule; other lines only change the order of steps."""
     words = {choice.partition(": ")[2].partition(" ")[0] for choice in choices}
-    return [name for name in FAULTS if name in words]
+    return [name for name in fault_names("simulation") if name in words]
 
 
 # --- the result ---
