@@ -139,7 +139,9 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     done = campaign(tmp_path, "--resume", "out", "--workers", "2")
     assert done.returncode == 0, done.stderr
     assert answered(results)[: len(before)] == before and len(set(answered(results))) == len(answered(results)) == 30
-    alone = search_schedules(plan_search(SearchRequest("setnx", schedules=60000, faults="pause-client")), lambda _: None)
+    alone = search_schedules(
+        plan_search(SearchRequest("setnx", schedules=60000, faults="pause-client")), lambda _: None
+    )
     assert kept(results, "setnx")["history_sha256"] == alone["history_sha256"]
     again = campaign(tmp_path, "--resume", "out")
     assert again.returncode == 2 and "this campaign is complete" in again.stderr

@@ -44,7 +44,12 @@ def test_an_entry_for_each_lock_and_adapter(tmp_path: Path) -> None:
     assert (request.lock, request.schedules, request.faults) == ("set-nx-px", 1000, "pause,crash")
     assert (request.lease_ms, request.keep_going) == (500, True)
     assert isinstance(third, LibrarySearchEntry)
-    assert third.chosen == {"schedules": 1000, "faults": "pause-client,kill-client", "lease_ms": 500, "keep_going": True}
+    assert third.chosen == {
+        "schedules": 1000,
+        "faults": "pause-client,kill-client",
+        "lease_ms": 500,
+        "keep_going": True,
+    }
 
 
 def test_every_other_kind(tmp_path: Path) -> None:

@@ -79,7 +79,9 @@ def begun(directory: Path, cluster: Cluster) -> "subprocess.Popen[str]":
 
 
 def the_search_of_one_process() -> str:
-    alone = search_schedules(plan_search(SearchRequest("setnx", schedules=40000, faults="pause-client")), lambda _: None)
+    alone = search_schedules(
+        plan_search(SearchRequest("setnx", schedules=40000, faults="pause-client")), lambda _: None
+    )
     return str(alone["history_sha256"])
 
 

@@ -22,7 +22,6 @@ from lockstorm.explore.explorer import DIGEST_BYTES, Explorer, count_states
 from lockstorm.explore.replay_real import replay_real
 from lockstorm.explore.schedule_file import FOUND, ScheduleFile, parse_schedule_file, read_schedule_file
 from lockstorm.explore.search_plan import (
-    FAULTS,
     OF_REPLICAS,
     SearchPlan,
     SearchRequest,
@@ -31,6 +30,7 @@ from lockstorm.explore.search_plan import (
     search_arguments,
 )
 from lockstorm.explore.search_result import merged, plan_again
+from lockstorm.native.fault_names import fault_names
 from lockstorm.native.judgement import read_history
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.event import Event
@@ -38,6 +38,7 @@ from lockstorm.results.verdict import Verdict
 from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm, processes_below, short_directory
 
+FAULTS = fault_names("simulation")
 EVERY_FAULT = ",".join(FAULTS)
 ONE_SERVER_FAULTS = ",".join(fault for fault in FAULTS if fault not in OF_REPLICAS)  # a node without a replica
 
@@ -598,7 +599,9 @@ SAME = (
 
 def kept(path: Path, **requests: Any) -> Campaign:
     """The campaign of a search, written to a file and read again."""
-    planned = plan_search(SearchRequest(**{"lock": "set-nx-px", "faults": "pause-client", "keep_going": True, **requests}))
+    planned = plan_search(
+        SearchRequest(**{"lock": "set-nx-px", "faults": "pause-client", "keep_going": True, **requests})
+    )
     result = search_schedules(planned, lambda _: None, keep=partial(write_result, path))
     assert "verdict" in result, result["sentence"]
     return read_campaign(path)

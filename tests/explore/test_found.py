@@ -65,7 +65,9 @@ def result(lock: str, lines: list[str]) -> dict[str, Any]:
 
 def test_what_is_kept_gets_a_name_of_its_own(tmp_path: Path) -> None:
     one = result("set-nx-px", ["before client-1 4: pause-client client-1 1500"])
-    other = result("set-nx-px", ["before client-1 5: pause-client client-1 1500", "before client-1 6: kill-client client-2"])
+    other = result(
+        "set-nx-px", ["before client-1 5: pause-client client-1 1500", "before client-1 6: kill-client client-2"]
+    )
     again = result("set-nx-px", ["before client-1 7: pause-client client-1 1500"])
     order = result("set-nx-px", ["before client-1 4: client-2"])
     names = [save_schedule(each, tmp_path).name for each in (one, one, other, again, order)]

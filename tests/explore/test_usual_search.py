@@ -10,8 +10,9 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import FAULTS, SearchRequest, plan_search
+from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.explore.usual_search import USUAL_TOTAL
+from lockstorm.native.fault_names import fault_names
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.properties import JUDGED, PROPERTIES, SORTS
 from tests.helpers.daily import daily
@@ -153,7 +154,7 @@ def test_of_a_property_in_part_only_its_required_sorts_count() -> None:
 def test_every_lock_has_faults_that_the_explorer_knows() -> None:
     for lock in locks_on("redis"):
         plan = plan_search(SearchRequest(lock.name, schedules=1))
-        assert {*plan.budget} < {*FAULTS} and {*plan.budget.values()} == {USUAL_TOTAL}
+        assert {*plan.budget} < {*fault_names("simulation")} and {*plan.budget.values()} == {USUAL_TOTAL}
         assert plan.required and {*plan.required_names} <= {*PROPERTIES}
         assert plan.context.varied
 

@@ -10,9 +10,10 @@ import pytest
 
 from lockstorm.base.errors import UsageError
 from lockstorm.library_search import library_search
-from lockstorm.library_search.library_plan import FAULTS, PROMISES, plan_library_search
+from lockstorm.library_search.library_plan import PROMISES, plan_library_search
 from lockstorm.library_search.library_schedule_file import parse_library_schedule, read_library_schedule
 from lockstorm.library_search.library_search import replay_library, search_library
+from lockstorm.native.fault_names import fault_names
 from tests.helpers.planting_calls import RIGHT_CALLS
 from tests.helpers.support import lockstorm
 
@@ -423,4 +424,4 @@ def test_the_documents_list_every_promise_and_fault() -> None:
     promises = (paths.ROOT / "docs" / "promises.md").read_text()
     assert all(f"| `{name}` |" in promises for name in PROMISES)
     page = (paths.ROOT / "docs" / "explore-libraries.md").read_text()
-    assert all(f"`{name}`" in page for name in FAULTS)
+    assert all(f"`{name}`" in page for name in fault_names("library"))

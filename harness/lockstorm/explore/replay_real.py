@@ -98,7 +98,13 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "order of their steps"
         )
     match = LINE.fullmatch(schedule.lines[0])
-    if not match or name_now(match.group(1)) not in FAULTS_OF_REAL or schedule.turns > 1 or schedule.bound_ms or schedule.extends:
+    if (
+        not match
+        or name_now(match.group(1)) not in FAULTS_OF_REAL
+        or schedule.turns > 1
+        or schedule.bound_ms
+        or schedule.extends
+    ):
         raise UsageError(
             f"{line}: --real: with real processes client 1, who begins, can be paused or killed in its only turn, "
             "and nothing else"
