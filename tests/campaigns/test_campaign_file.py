@@ -32,7 +32,7 @@ def test_an_entry_for_each_lock_and_adapter(tmp_path: Path) -> None:
         lock = ["set-nx-px", "fair"]
         adapter = "redis-py"
         schedules = 1000
-        faults = ["pause", "crash"]
+        faults = ["pause-client", "kill-client"]
         lease_ms = 500
         all = true
         """,
@@ -41,7 +41,7 @@ def test_an_entry_for_each_lock_and_adapter(tmp_path: Path) -> None:
     assert isinstance(first, LockSearchEntry) and isinstance(second, LockSearchEntry)
     assert [first.name, second.name, third.name] == ["set-nx-px", "fair", "redis-py"]
     request = first.request
-    assert (request.lock, request.schedules, request.faults) == ("set-nx-px", 1000, "pause,crash")
+    assert (request.lock, request.schedules, request.faults) == ("set-nx-px", 1000, "pause-client,kill-client")
     assert (request.lease_ms, request.keep_going) == (500, True)
     assert isinstance(third, LibrarySearchEntry)
     assert third.chosen == {
@@ -101,7 +101,7 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
         ('[[explore]]\nlock = "fair"\nschedules = 5\nshard = "1/2"\n', ":4: shard: the engine divides the work"),
         ('[[explore]]\nlock = "fair"\nschedules = 5\nstrategy = "exhaustive"\n', ":4: exhaustive goes from one"),
         ('[[explore]]\nlock = "fair"\nschedules = 5\nstrategie = "pct"\n', "did you mean strategy?"),
-        ('[[explore]]\nlock = "fair"\nschedules = 5\nfaults = "puase"\n', "did you mean pause?"),
+        ('[[explore]]\nlock = "fair"\nschedules = 5\nfaults = "puase"\n', "did you mean pause-client?"),
         (
             '[[explore]]\nadapter = "redis-py"\nschedules = 5\nturns = 2\n',
             ":4: turns: a search of a library draws that",

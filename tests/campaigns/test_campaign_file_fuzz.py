@@ -17,7 +17,7 @@ WORDS = (
     "redis-py",
     "redlock",
     "gc-pause",
-    "pause,crash",
+    "pause-client,kill-client",
     "usual",
     "none",
     "all",
@@ -63,7 +63,9 @@ def test_entries_of_any_keys_and_values(several: list[str]) -> None:
     read_or_refused("\n".join(several).encode())
 
 
-VALID = b'[[explore]]\nlock = ["set-nx-px", "fair"]\nschedules = 1000\nfaults = ["pause"]\n[[zoo]]\nbug = "all"\n'
+VALID = (
+    b'[[explore]]\nlock = ["set-nx-px", "fair"]\nschedules = 1000\nfaults = ["pause-client"]\n[[zoo]]\nbug = "all"\n'
+)
 
 
 @settings(max_examples=600, deadline=None, derandomize=True, database=None)

@@ -43,7 +43,7 @@ EVERY_FAULT = ",".join(FAULTS)
 ONE_SERVER_FAULTS = ",".join(fault for fault in FAULTS if fault not in OF_REPLICAS)  # a node without a replica
 
 
-def search(lock: str, faults: str = "pause", **requests: Any) -> dict[str, Any]:
+def search(lock: str, faults: str = "pause-client", **requests: Any) -> dict[str, Any]:
     result = search_schedules(
         plan_search(SearchRequest(lock, faults=faults, **{"jobs": 1, **requests})), lambda _: None
     )
@@ -201,7 +201,7 @@ def test_a_pause_breaks_a_lease() -> None:
     found = found_in(result)
     assert found.clients == 2
     assert len(found.lines) == 1
-    assert "pause client-" in found.lines[0]
+    assert "pause-client client-" in found.lines[0]
     events: list[Event] = []
     again = replay_schedule(found, "found", events)
     assert again.properties["mutual_exclusion"].status == "violated"
@@ -224,7 +224,7 @@ def test_without_faults_the_usual_lock_holds() -> None:
     assert sum(result["injected"].values()) == 0
     assert result["sentence"].startswith(f"0 violations in 400 schedules, {result['distinct']} of them distinct: ")
     assert "under 0.75 % at 95 %; one in " in result["sentence"]
-    assert "; not tried: pause, pause-before-send, crash" in result["sentence"]
+    assert "; not tried: client-clock-jump, clock-jump, crash-server" in result["sentence"]
     assert 300 < result["distinct"] < 400  # that few were tried twice is the point of saying it
     uniform = search("set-nx-px", "none", schedules=20, strategy="uniform")
     assert "PCT" not in uniform["sentence"]
@@ -252,13 +252,13 @@ def test_a_token_saves_the_resource_but_not_the_lock() -> None:
         ("set-nx-px", "clock-jump", "mutual_exclusion"),
         ("set-nx-px", "hold-request", "integrity"),  # a write that comes late
         ("setnx", "hold-request", "integrity"),
-        ("set-nx-blind-del", "pause", "mutual_exclusion"),
-        ("blpop", "pause", "mutual_exclusion"),
-        ("pubsub", "pause", "mutual_exclusion"),
-        ("redlock-naive", "pause", "mutual_exclusion"),
+        ("set-nx-blind-del", "pause-client", "mutual_exclusion"),
+        ("blpop", "pause-client", "mutual_exclusion"),
+        ("pubsub", "pause-client", "mutual_exclusion"),
+        ("redlock-naive", "pause-client", "mutual_exclusion"),
         ("pubsub-naive", "none", "liveness"),  # a release between its check and its subscription
         ("set-nx-px", "failover", "mutual_exclusion"),  # its key had not arrived
-        ("setnx", "restart-empty", "mutual_exclusion"),  # it is gone
+        ("setnx", "crash-server-empty", "mutual_exclusion"),  # it is gone
         ("semaphore", "duplicate-request", "integrity"),  # a write that comes twice
     ],
 )
@@ -284,13 +284,13 @@ def test_work_that_is_longer_than_the_lease() -> None:
 def test_who_is_refused_an_extension_does_not_write() -> None:
     """A pause after the extension still makes a write late; one before it does not."""
     requests: dict[str, Any] = {"clients": 2, "extends": True, "require": "integrity"}
-    found = found_in(search("redlock", "pause", schedules=2000, **requests))
+    found = found_in(search("redlock", "pause-client", schedules=2000, **requests))
     assert "\nextends 1\n" in found.text
     assert parse_schedule_file(found.text, "found") == replace(
         found, line_numbers=tuple(range(18, 18 + len(found.lines)))
     )
     with pytest.raises(UsageError, match="setnx is none"):
-        search("setnx", "pause", schedules=1, extends=True)
+        search("setnx", "pause-client", schedules=1, extends=True)
     with pytest.raises(UsageError, match="line 9: setnx cannot be extended by its holder"):
         parse_schedule_file(
             found.text.replace("lock redlock", "lock setnx").replace("replicas 0", "replicas 0"), "found"
@@ -298,7 +298,7 @@ def test_who_is_refused_an_extension_does_not_write() -> None:
 
 
 def test_a_wait_that_the_lock_itself_ends() -> None:
-    result = search("pubsub", "crash", clients=2, schedules=200, wait_ms=-1, require="mutual_exclusion")
+    result = search("pubsub", "kill-client", clients=2, schedules=200, wait_ms=-1, require="mutual_exclusion")
     assert result["exit"] == 0
     assert " --wait-ms -1 " in result["replay"]
     with pytest.raises(UsageError, match="a schedule would not end"):
@@ -309,11 +309,11 @@ def test_a_wait_that_the_lock_itself_ends() -> None:
 def test_a_pause_before_a_write_is_sent_makes_it_late() -> None:
     """If the pause lets the write arrive, a validity or a version protects the resource; real pauses may not."""
     requests: dict[str, Any] = {"require": "integrity", "schedules": 2000}
-    assert search("setnx", "pause-before-send", **requests)["exit"] == 0  # nobody enters meanwhile
-    found = found_in(search("set-nx-px", "pause-before-send", store="compare-and-set", **requests))
-    assert any("pause-before-send client-" in line for line in found.lines)
+    assert search("setnx", "pause-client-before-send", **requests)["exit"] == 0  # nobody enters meanwhile
+    found = found_in(search("set-nx-px", "pause-client-before-send", store="compare-and-set", **requests))
+    assert any("pause-client-before-send client-" in line for line in found.lines)
     assert replay_schedule(found, "found").properties["integrity"].status == "violated"
-    assert search("set-nx-px", "pause", store="compare-and-set", **requests)["exit"] == 0
+    assert search("set-nx-px", "pause-client", store="compare-and-set", **requests)["exit"] == 0
 
 
 def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
@@ -326,7 +326,7 @@ def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
 
     assert len(arrives("hold-request").faults) == 3
     with pytest.raises(UsageError, match="line 19: this never comes up"):
-        arrives("pause-before-send")
+        arrives("pause-client-before-send")
 
 
 @pytest.mark.slow("one search more", seconds=4)
@@ -358,13 +358,13 @@ def test_one_acknowledgement_of_two_replicas_is_not_enough() -> None:
     "lock,fault",
     daily(
         [
-            ("setnx", "pause"),
+            ("setnx", "pause-client"),
             ("setnx", "clock-jump"),
-            ("redlock", "pause"),
+            ("redlock", "pause-client"),
             ("replica-wait", "failover"),
-            ("setnx", "restart"),
+            ("setnx", "crash-server"),
         ],
-        [("setnx", "pause"), ("redlock", "pause")],
+        [("setnx", "pause-client"), ("redlock", "pause-client")],
         "one more fault that does no harm",
         4,
     ),
@@ -374,7 +374,7 @@ def test_it_finds_nothing_that_is_not_there(lock: str, fault: str) -> None:
     assert search(lock, fault, schedules=400, require="mutual_exclusion")["exit"] == 0
 
 
-@pytest.mark.parametrize("lock,faults", [("pubsub", "none"), ("pubsub", "lose-message"), ("blpop", "pause")])
+@pytest.mark.parametrize("lock,faults", [("pubsub", "none"), ("pubsub", "drop-message"), ("blpop", "pause-client")])
 def test_who_waits_is_served_in_the_end(lock: str, faults: str) -> None:
     """A lost message delays a waiter by a lease at most."""
     result = search(lock, faults, schedules=400, require="liveness")
@@ -390,7 +390,7 @@ def test_every_lock_runs_in_it(lock: str) -> None:
     counts = result["verdict"]["mutual_exclusion"]["schedules"]
     assert counts["holds"] + counts["violated"] + counts["inconclusive"] == 40
     assert counts["holds"] + counts["violated"] > 20
-    assert result["injected"]["crash"] > 0
+    assert result["injected"]["kill-client"] > 0
 
 
 def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,13 +425,13 @@ def test_what_it_has_seen() -> None:
     few, many = search("set-nx-px", schedules=50, keep_going=True), search("set-nx-px", schedules=600, keep_going=True)
     struck = many["checkpoints"]
     assert {"start", "before-acquire", "after-acquire", "before-write", "before-release"} <= {*struck}
-    assert sum(count for faults in struck.values() for count in faults.values()) == many["injected"]["pause"]
-    assert struck["before-write"]["pause"] > 5
+    assert sum(count for faults in struck.values() for count in faults.values()) == many["injected"]["pause-client"]
+    assert struck["before-write"]["pause-client"] > 5
     assert 100 < few["states"] < many["states"] < many["steps"]
-    assert {tuple(group["faults"]) for group in many["groups"]} == {("pause",)}
-    both = search("set-nx-px", "pause,clock-jump", schedules=600, keep_going=True)
+    assert {tuple(group["faults"]) for group in many["groups"]} == {("pause-client",)}
+    both = search("set-nx-px", "pause-client,clock-jump", schedules=600, keep_going=True)
     causes = {tuple(group["faults"]) for group in both["groups"]}
-    assert {("pause",), ("clock-jump",), ("pause", "clock-jump")} <= causes
+    assert {("pause-client",), ("clock-jump",), ("pause-client", "clock-jump")} <= causes
 
 
 @pytest.mark.parametrize("count", [0, 10, 1000, 100_000])
@@ -451,7 +451,11 @@ def test_a_search_that_runs_says_how_far_it_is() -> None:
         "schedules": 250,
         "states": 1234,
         "verdicts": {"mutual_exclusion": {"violated": 3}, "integrity": {"violated": 0}},
-        "checkpoints": {"start": {"pause": 1, "crash": 2}, "before-write": {"pause": 1}, "after-write": {}},
+        "checkpoints": {
+            "start": {"pause-client": 1, "kill-client": 2},
+            "before-write": {"pause-client": 1},
+            "after-write": {},
+        },
     }
     assert progress_line(told, planned, 10) == (
         "250 schedules of set-nx-px, 25 a second, about 1,234 states, 3 of 6 pairs of checkpoint and fault; "
@@ -468,7 +472,9 @@ def test_all_schedules_within_a_bound() -> None:
     requests: dict[str, Any] = {"strategy": "exhaustive", "clients": 2}
     one = search("set-nx-px", deviations=1, keep_going=True, **requests)
     assert one["exhausted"]
-    assert 1 + one["injected"]["pause"] <= one["tried"] <= 1 + one["injected"]["pause"] + one["pct"]["steps"]
+    assert (
+        1 + one["injected"]["pause-client"] <= one["tried"] <= 1 + one["injected"]["pause-client"] + one["pct"]["steps"]
+    )
     assert "mutual_exclusion" in one["found"]["violates"]
     assert f"of all {one['tried']} schedules" in one["sentence"]
     assert len(one["found"]["choices"]) == 1
@@ -512,7 +518,7 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         ("permits 1", "permits 2", "line 7: --permits is for locks that have several"),
         ("fixed_lease 0", "fixed_lease 1", "line 8: --fixed-lease is for locks that renew"),
         ("clients 2", "clients 2_0", "line 4: clients '2_0' is not a whole number"),
-        ("pause client-", f"pause {'x' * 150}client-", "line 17: it is longer than 159 letters"),
+        ("pause-client client-", f"pause {'x' * 150}client-", "line 17: it is longer than 159 letters"),
         (" 3000", " 9999999999999999999", "line 17: milliseconds are missing or out of range"),
         ("lock set-nx-px", "lock set-nx-py", "line 2: there is no lock called 'set-nx-py': did you mean set-nx-px?"),
         ("clients 2", "clients two", "line 4: clients 'two' is not a whole number"),
@@ -523,8 +529,8 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         ("\nschedule\n", "\n", "the line 'schedule' is missing"),
         ("violates ", "violates honesty ", "there is no property called 'honesty'"),
         ("before client", "after client", "line 17: a line is: before WHO STEP"),
-        ("pause client", "stab client", "line 17: there is no such fault"),
-        ("pause client-", "pause redis-", "line 17: this fault has another target"),
+        ("pause-client client", "stab client", "line 17: a simulation has no such fault"),
+        ("pause-client client-", "pause-client redis-", "line 17: this fault has another target"),
         (" 3000", "", "line 17: milliseconds are missing"),
         ("before client-", "before late-", "line 17: this never comes up"),
         ("client-1 4:", "client-1 400:", "line 17: this never comes up"),
@@ -535,7 +541,7 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
         (" 3000", " -3000", "line 17: milliseconds are missing or out of range"),
         (" 3000", " 1000000001", "line 17: milliseconds are missing or out of range"),
         (" 3000", " 3000 4000", "line 17: a line is: before WHO STEP"),
-        ("pause client-1 3000", "crash client-1 3000", "line 17: this fault has no duration"),
+        ("pause-client client-1 3000", "kill-client client-1 3000", "line 17: this fault has no duration"),
     ],
 )
 def test_a_file_that_is_wrong(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -693,7 +699,7 @@ def test_what_does_not_belong_together_is_not_merged(tmp_path: Path) -> None:
         merged([("one", one), ("two", one)])
     for requests, said in (
         ({"seed": 2}, "two is of another campaign than one: seed is 2, not 1"),
-        ({"faults": "kill-client"}, "faults is 'crash=1', not 'pause=1'"),
+        ({"faults": "kill-client"}, "faults is 'kill-client=1', not 'pause-client=1'"),
         ({"keep_going": False}, "--all is False, not True"),
         ({"shard": "2/3"}, "shards is 3, not 2"),
     ):
@@ -746,7 +752,7 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words,said",
     [
-        (["--faults", "paws"], "there is no fault called 'paws': did you mean pause?"),
+        (["--faults", "paws"], "there is no fault called 'paws': did you mean pause-client?"),
         (["--faults", "pause-client=0"], "--faults pause-client 0: from 1 to 16"),
         (["--faults", "pause-client=x"], "'x' is not a number"),
         (["--faults", "pause-client=9,kill-client=9"], "18 in one schedule are too many"),
@@ -791,7 +797,7 @@ def test_a_table_cannot_be_explored() -> None:
 
 def test_budgets() -> None:
     assert fault_budget("none") == {}
-    assert fault_budget("pause=2, crash") == {"pause": 2, "crash": 1}
+    assert fault_budget("pause=2, crash") == {"pause-client": 2, "kill-client": 1}
 
 
 def test_a_server_needs_its_clock_page(tmp_path: Path) -> None:

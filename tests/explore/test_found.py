@@ -60,7 +60,12 @@ def result(lock: str, lines: list[str]) -> dict[str, Any]:
     head = text.partition("\nschedule\n")[0]
     file = "\n".join([f"lockstorm-schedule{head}", "schedule", *lines]) + "\n"
     found = {"choices": lines, "sentence": "mutual exclusion violated", "file": file}
-    return {"lock": lock, "injected": {"pause": 1, "crash": 0}, "replay": "lockstorm explore", "found": found}
+    return {
+        "lock": lock,
+        "injected": {"pause-client": 1, "kill-client": 0},
+        "replay": "lockstorm explore",
+        "found": found,
+    }
 
 
 def test_what_is_kept_gets_a_name_of_its_own(tmp_path: Path) -> None:
@@ -72,10 +77,10 @@ def test_what_is_kept_gets_a_name_of_its_own(tmp_path: Path) -> None:
     order = result("set-nx-px", ["before client-1 4: client-2"])
     names = [save_schedule(each, tmp_path).name for each in (one, one, other, again, order)]
     assert names == [
-        "set-nx-px-pause.schedule",
-        "set-nx-px-pause.schedule",
-        "set-nx-px-pause-crash.schedule",
-        "set-nx-px-pause-2.schedule",
+        "set-nx-px-pause-client.schedule",
+        "set-nx-px-pause-client.schedule",
+        "set-nx-px-pause-client-kill-client.schedule",
+        "set-nx-px-pause-client-2.schedule",
         "set-nx-px-order.schedule",
     ]
     assert len(list(tmp_path.iterdir())) == 4

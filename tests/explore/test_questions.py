@@ -20,7 +20,10 @@ from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
 from tests.helpers.planted_traces import plugin_with_trace
 from tests.helpers.support import lockstorm
 
-CALM_FAULTS = "pause,pause-before-send,crash,lose-reply,drop-request,hold-request,duplicate-request,error-reply,restart"
+CALM_FAULTS = (
+    "pause-client,pause-client-before-send,kill-client,lose-reply,drop-request,hold-request,duplicate-request,"
+    "error-reply,crash-server"
+)
 
 
 def search(lock: str, faults: str, require: str, **requests: Any) -> dict[str, Any]:
@@ -41,12 +44,12 @@ def evidence_of(result: dict[str, Any], name: str) -> str:
     "mistake,faults,require,said",
     daily(
         [
-            ("blind-pexpire", "pause", "ownership", "lengthened what client-"),
+            ("blind-pexpire", "pause-client", "ownership", "lengthened what client-"),
             ("unstopped", "none", "lease", "sent after the release"),
             ("blind-set", "hold-request", "lease", "made the lock's key again"),
-            ("deaf", "pause", "lease", "no server that heard of it had a key of its own"),
+            ("deaf", "pause-client", "lease", "no server that heard of it had a key of its own"),
         ],
-        [("deaf", "pause", "lease", "no server that heard of it had a key of its own")],
+        [("deaf", "pause-client", "lease", "no server that heard of it had a key of its own")],
         "one more mistake in a renewal",
         3,
     ),
@@ -77,15 +80,15 @@ def test_the_bound_of_a_search_is_what_its_pattern_promises_and_its_faults_may_a
         return plan_search(SearchRequest(lock, faults=faults, require="liveness", lease_ms=1000)).context.bound_ms
 
     assert bound_ms("pubsub", "none") == 100
-    assert bound_ms("pubsub", "pause") == bound_ms("pubsub", "crash,lose-message") == 100 + 1000 + 1000
-    assert bound_ms("blpop", "pause") == bound_ms("pubsub", "pause") + 1000, "a pop that has just begun"
-    assert bound_ms("pubsub", "clock-jump=2,pause") == bound_ms("pubsub", "pause") + 2 * 3000
+    assert bound_ms("pubsub", "pause-client") == bound_ms("pubsub", "kill-client,drop-message") == 100 + 1000 + 1000
+    assert bound_ms("blpop", "pause-client") == bound_ms("pubsub", "pause-client") + 1000, "a pop that has just begun"
+    assert bound_ms("pubsub", "clock-jump=2,pause-client") == bound_ms("pubsub", "pause-client") + 2 * 3000
     chosen = plan_search(SearchRequest("pubsub", faults="none", require="liveness", bound_ms=40))
     assert (chosen.context.bound_ms, chosen.key["bound_ms"]) == (40, 40)
 
 
 def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:
-    result = search(f"plugin:{renewing_plugin(tmp_path, 'blind-pexpire')}", "pause", "ownership")
+    result = search(f"plugin:{renewing_plugin(tmp_path, 'blind-pexpire')}", "pause-client", "ownership")
     (tmp_path / "found").write_text(result["found"]["file"])
     told = lockstorm("replay", str(tmp_path / "found")).stdout
     assert re.search(r"server +lengthens what client-\d holds, for a renewal of client-\d", told), told
@@ -100,14 +103,14 @@ def test_a_right_watchdog_stands_all_faults(tmp_path: Path, require: str) -> Non
 
 def test_ownership_is_counted_shown_and_shrunk_to_where_it_is_required() -> None:
     """Two pauses: the late holder deletes what another one holds."""
-    wrong = search("set-nx-blind-del", "pause=2", "ownership", schedules=1000)
+    wrong = search("set-nx-blind-del", "pause-client=2", "ownership", schedules=1000)
     assert "was told ok, though the lock had gone to client-" in evidence_of(wrong, "ownership")
     verdict = wrong["verdict"]["ownership"]
     assert (verdict["status"], verdict["count"], verdict["schedules"]["violated"]) == ("violated", 1, 1)
     smallest = replay_schedule(parse_schedule_file(wrong["found"]["file"], "found"), "found")
     assert smallest.properties["ownership"].status == "violated"
     assert any("ownership" in group["violates"] for group in wrong["groups"])
-    right = search("set-nx-px", "pause=2", "ownership", schedules=1000)
+    right = search("set-nx-px", "pause-client=2", "ownership", schedules=1000)
     verdict = right["verdict"]["ownership"]
     assert (right["exit"], verdict["status"], verdict["count"]) == (0, "holds", 0), right["sentence"]
     assert verdict["schedules"]["holds"] > 100 and right["sentence"].startswith("0 violations in 1,000 schedules")
@@ -128,17 +131,17 @@ def keeping(file: str, faults: str, **requests: Any) -> dict[str, Any]:
 def test_a_client_that_checks_its_validity_stands_a_pause_before_the_check(tmp_path: Path) -> None:
     """The example states a validity. A pause after which the client looks at its clock does no harm."""
     file = plant(tmp_path)
-    kept = keeping(file, "pause")
+    kept = keeping(file, "pause-client")
     assert kept["exit"] == 0, kept["sentence"]
     assert kept["verdict"]["integrity"]["schedules"]["holds"] == 1500
-    assert kept["injected"]["pause"] > 1000
+    assert kept["injected"]["pause-client"] > 1000
     assert kept["verdict"]["mutual_exclusion"]["status"] == "holds"
-    assert keeping(file, "pause", checks_validity=False)["exit"] == 1
+    assert keeping(file, "pause-client", checks_validity=False)["exit"] == 1
 
 
 def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
     """Nothing but the resource can stop a write that was right when it was sent."""
-    late = keeping(plant(tmp_path), "pause-before-send")
+    late = keeping(plant(tmp_path), "pause-client-before-send")
     assert late["exit"] == 1, late["sentence"]
     assert "\nchecks_validity 1\n" in late["found"]["file"]
     assert parse_schedule_file(late["found"]["file"], "found").checks_validity == 1
@@ -159,7 +162,7 @@ def test_a_pause_after_the_check_makes_its_write_late(tmp_path: Path) -> None:
 def test_real_processes_check_their_validity_too(
     line: str, checkpoint: str, checks: int, status: str, tmp_path: Path
 ) -> None:
-    found = parse_schedule_file(keeping(plant(tmp_path), "pause-before-send")["found"]["file"], "found")
+    found = parse_schedule_file(keeping(plant(tmp_path), "pause-client-before-send")["found"]["file"], "found")
     played = replay_real(replace(found, lines=(line,), checks_validity=checks), "found")
     assert (played.struck_at, played.properties["integrity"].status) == (checkpoint, status)
 
@@ -167,7 +170,7 @@ def test_real_processes_check_their_validity_too(
 @pytest.mark.slow("one search more", seconds=5)
 def test_an_announcement_moves_the_end_of_a_validity() -> None:
     """The watchdog of redlock-renew announces; the client's work is longer than its first validity."""
-    held = search("redlock-renew", "pause", "integrity,lease", checks_validity=True, clients=2, schedules=300)
+    held = search("redlock-renew", "pause-client", "integrity,lease", checks_validity=True, clients=2, schedules=300)
     assert held["exit"] == 0, held["sentence"]
     assert held["verdict"]["lease"]["schedules"]["holds"] == 300
     held = search("redlock-renew", "none", "integrity", checks_validity=True, clients=2, schedules=100)
@@ -246,7 +249,7 @@ def test_order_is_recorded_only_where_fairness_is_required() -> None:
 
 @pytest.mark.parametrize(
     ("lock", "faults", "reason"),
-    [("pubsub", "none", "promise an order; pubsub does not"), ("fair", "pause", "needs --faults none")],
+    [("pubsub", "none", "promise an order; pubsub does not"), ("fair", "pause-client", "needs --faults none")],
 )
 def test_fairness_is_refused_where_it_would_stay_open(lock: str, faults: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):

@@ -64,7 +64,7 @@ def history_of(schedule: ScheduleFile) -> list[Event]:
     return events
 
 
-@pytest.mark.parametrize("fault", ["restart", "restart-empty"])
+@pytest.mark.parametrize("fault", ["crash-server", "crash-server-empty"])
 def test_what_a_server_pushes_to_a_lost_connection_reaches_no_client(tmp_path: Path, fault: str) -> None:
     """A client that was blocked when its connection was lost has no answer, whoever releases the lock later."""
     file = built_from(BATON, tmp_path)

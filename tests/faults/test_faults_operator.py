@@ -20,7 +20,7 @@ LEASE_MS = {"virtual": 30_000, "real": 500}
 
 # Every fault of this part, with options with which it takes effect on a server on which one client has the lock.
 ALL: dict[str, dict[str, Any]] = {
-    "client-pause": {"mode": "all"},
+    "pause-commands": {"mode": "all"},
     "crash-server": {"data": "none"},
     "evict": {"key": "account"},
     "flush": {},
@@ -402,14 +402,14 @@ def test_where_nobody_is_connected_nothing_is_closed() -> None:
         cannot(running, "kill-connections", "there was no such connection")
 
 
-# --- client-pause ---
+# --- pause-commands ---
 
 
 @pytest.mark.parametrize("mode", ["write", "all"])
 @pytest.mark.parametrize("time", TIMES)
 def test_a_watchdog_that_is_made_to_wait_loses_the_lock(mode: str, time: str) -> None:
     with held("set-nx-px-renew", time=time, lease_ms=2 * LEASE_MS[time]) as (running, one, two):
-        with running.fault("client-pause", running.server, mode=mode):
+        with running.fault("pause-commands", running.server, mode=mode):
             assert one.renew().outcome is Outcome.UNKNOWN
             running.advance(running.lease_ms + 10)
         assert two.acquire(wait_ms=0).ok
@@ -422,7 +422,7 @@ def test_a_watchdog_that_is_made_to_wait_loses_the_lock(mode: str, time: str) ->
 def test_a_command_waits_as_long_as_the_pause_and_its_client(mode: str, direct: bool) -> None:
     with trial("set-nx-px", direct=direct) as running:
         one, two = running.clients(2)
-        with running.fault("client-pause", running.server, mode=mode):
+        with running.fault("pause-commands", running.server, mode=mode):
             assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
             two.start_acquire(wait_ms=0)
             running.advance(500)
@@ -433,14 +433,14 @@ def test_a_command_waits_as_long_as_the_pause_and_its_client(mode: str, direct: 
 
 @pytest.mark.parametrize(("mode", "answered"), [("write", True), ("all", False)])
 def test_reads_wait_in_a_pause_of_all_only(mode: str, answered: bool) -> None:
-    with held() as (running, one, _), running.fault("client-pause", running.server, mode=mode):
+    with held() as (running, one, _), running.fault("pause-commands", running.server, mode=mode):
         assert one.is_held().ok == answered
 
 
 def test_replicas_are_not_waited_for_in_a_pause() -> None:
     with trial("replica-wait") as running:
         one, two = running.clients(2)
-        with running.fault("client-pause", running.server):
+        with running.fault("pause-commands", running.server):
             assert not one.acquire(wait_ms=0).ok
             running.advance(5_000)
         assert two.acquire(wait_ms=0).ok
@@ -450,7 +450,7 @@ def test_replicas_are_not_waited_for_in_a_pause() -> None:
 def test_a_server_that_may_not_be_paused_is_not() -> None:
     for mode in ("write", "all"):
         with held() as (running, _, two), forbidden(running.server, "client|pause"):
-            cannot(running, "client-pause", "NOPERM", mode=mode)
+            cannot(running, "pause-commands", "NOPERM", mode=mode)
             assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED
 
 
@@ -540,7 +540,7 @@ def test_faults_overlap_on_one_server() -> None:
 
 @pytest.mark.waits
 def test_a_server_that_takes_no_writes_cannot_prove_what_it_forgets() -> None:
-    for name, why in (("read-only", "refuses writes: NOREPLICAS"), ("client-pause", "no reply")):
+    for name, why in (("read-only", "refuses writes: NOREPLICAS"), ("pause-commands", "no reply")):
         with held() as (running, _, _):
             first = running.inject(name, running.server)
             with (
@@ -554,7 +554,7 @@ def test_a_server_that_takes_no_writes_cannot_prove_what_it_forgets() -> None:
 
 def test_a_crash_ends_a_pause_of_the_clients() -> None:
     with held() as (running, _, two):
-        pause = running.inject("client-pause", running.server, mode="all")
+        pause = running.inject("pause-commands", running.server, mode="all")
         os.kill(running.server.process.pid, 9)
         running.server.restart()
         pause.heal()
@@ -572,7 +572,7 @@ def test_a_crash_ends_a_pause_of_the_clients() -> None:
         ("crash-server", {"data": "none", "lost": "few"}, "is not a number"),
         ("evict", {"policy": "oldest"}, "maxmemory-policy"),
         ("kill-connections", {"type": "replica"}, "type=replica is not normal, pubsub or all"),
-        ("client-pause", {"mode": "read"}, "mode=read is not write or all"),
+        ("pause-commands", {"mode": "read"}, "mode=read is not write or all"),
         ("read-only", {"how": "chmod"}, "how=chmod is not min-replicas or replica"),
     ],
 )

@@ -31,7 +31,7 @@ def test_figures_tell_what_calls_break_from_what_faults_break() -> None:
     verdict = {name: {"status": "holds", "schedules": 0} for name in PROMISES}
     verdict["wait"] = {"status": "violated", "schedules": 3}
     verdict["residue"] = {"status": "violated", "schedules": 2}
-    groups = [{"breaks": ["wait"], "faults": []}, {"breaks": ["residue", "wait"], "faults": ["pause"]}]
+    groups = [{"breaks": ["wait"], "faults": []}, {"breaks": ["residue", "wait"], "faults": ["pause-client"]}]
     result = {
         "library": {"name": "mine", "version": "1"},
         "schedules": 10,

@@ -376,7 +376,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
     ("chosen", "reason"),
     [
         ({"turns": 3}, "--turns"),
-        ({"faults": "failover"}, "there is no fault of libraries called 'failover'"),
+        ({"faults": "failover"}, "there is no failover in --adapter: hosted programs have servers without replicas"),
         ({"faults": "pause-client=9"}, "from 1 to 4 in all"),
         ({"require": "integrity"}, "there is no promise called 'integrity'"),
         ({"lease_ms": 1500}, "a multiple of 1000"),

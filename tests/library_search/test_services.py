@@ -36,7 +36,7 @@ def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
 
 def test_what_is_for_redis_alone_is_refused_elsewhere() -> None:
     for words, complaint in (
-        (("--faults", "crash-server"), "fault of libraries on zookeeper"),
+        (("--faults", "crash-server"), "--faults crash-server: on zookeeper there are client-clock-jump, "),
         (("--server", "valkey-server"), "--server names a redis-server"),
         (("--lease-ms", "100"), "--lease-ms 100: from 200"),
     ):

@@ -95,7 +95,7 @@ def test_an_answer_that_never_comes_is_unknown_never_success(lock: str) -> None:
         one, two = running.clients(2)
         with contextlib.ExitStack() as paused:
             for server in running.servers:
-                paused.enter_context(running.fault("client-pause", server, mode="all"))
+                paused.enter_context(running.fault("pause-commands", server, mode="all"))
             assert one.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
         assert two.acquire(wait_ms=0).outcome is not Outcome.UNKNOWN
 

@@ -118,7 +118,7 @@ def test_most_bugs_are_hunted_without_options_and_the_others_say_why() -> None:
         (
             'faults = "kill-client"',
             'faults = "crush"',
-            "mine: explore: there is no fault called 'crush': did you mean crash?",
+            "mine: explore: there is no fault called 'crush': did you mean kill-client?",
         ),
         ('tuned = "nobody knows"\n', "", "mine: tuned: say why the search needs options, and only if there are any"),
         ('faults = "kill-client"', "", "mine: tuned: say why the search needs options, and only if there are any"),
@@ -193,7 +193,7 @@ def status(bug: str, fixed: str) -> dict[str, Any]:
         "schedules": 7,
         "fixed_schedules": 300,
         "violates": ["liveness"],
-        "faults": ["crash"],
+        "faults": ["kill-client"],
         **said,
     }
 
@@ -271,7 +271,7 @@ def test_faults_are_read_from_a_schedule() -> None:
         "before client-2 7: hold-request client-2 1500",
         "before clock 1: kill-client client-1",
     ]
-    assert faults_in(lines) == ["crash", "hold-request"]
+    assert faults_in(lines) == ["hold-request", "kill-client"]
     assert faults_in(lines[:1]) == []
 
 

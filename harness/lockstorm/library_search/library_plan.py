@@ -178,7 +178,10 @@ def _faults(text: str | None, service: str) -> tuple[tuple[str, ...], int]:
         name, has_number, number = word.partition("=")
         if has_number and not number.isdecimal():
             raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
-        kinds.append(choose_fault(name, "library", faults_on(service)))
+        kind = choose_fault(name, "library")
+        if kind not in faults_on(service):
+            raise UsageError(f"--faults {word}: on {service} there are {', '.join(faults_on(service))}")
+        kinds.append(kind)
         total += int(number) if has_number else 1
     if not 1 <= total <= TOTAL_MOST:
         raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")

@@ -1,10 +1,10 @@
 """The names of faults, of the table in faults/names/fault_rows.c. Old names are read here and nowhere else."""
 
 from collections.abc import Collection
+from difflib import get_close_matches
 from functools import cache
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import choose
 from lockstorm.native.library import faults
 from lockstorm.results.fault_entry import World
 
@@ -39,4 +39,10 @@ def choose_fault(word: str, world: World, known: Collection[str] | None = None) 
         absent = fault.worlds[world].is_not
         if fault.name == name and absent:
             raise UsageError(f"there is no {name} in {WORLD_NAMES[world]}: {absent}")
-    return choose("fault", name, sorted(fault_names(world) if known is None else known))
+    usable = sorted(fault_names(world) if known is None else known)
+    if name not in usable:  # the nearest may be an old name
+        near = get_close_matches(word, [*usable, *_names_now()], n=1, cutoff=0.5)
+        name = name_now(near[0]) if near else word
+        hint = f"did you mean {name}?" if name in usable else f"there are: {', '.join(usable)}"
+        raise UsageError(f"there is no fault called {word!r}: {hint}")
+    return name

@@ -25,7 +25,7 @@ class StruckCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def text(self) -> str:
         """The command, and which server it was meant for: "DEL account to redis-1"."""
         words = " ".join(map(shortened, self.words))
-        return f"{words} {'from' if self.fault == 'lose-message' else 'to'} {server_name(self.node)}"
+        return f"{words} {'from' if self.fault == 'drop-message' else 'to'} {server_name(self.node)}"
 
 
 def server_name(node: int) -> str:
