@@ -184,7 +184,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "explore": ("base", "locks", "native", "process", "results", "scenario", "servers", "trial"),
-    "library_search": ("base", "explore", "locks", "report", "results", "servers"),
+    "library_search": ("base", "explore", "locks", "native", "report", "results", "servers"),
     "libraries": ("base", "library_search", "locks", "scenario", "trial"),
     "compare": ("base", "native", "process", "results", "servers", "trial"),
     "conformance": ("base", "explore", "locks", "native", "process", "results", "scenario", "servers", "trial"),

@@ -202,7 +202,15 @@ def _has_no_replica(lock: LockEntry) -> str:
 
 
 STORM_FAULTS = (
-    StormFault("client-clock-jump", _client_targets, _jump_options, clocks_only=True, services=ANYWHERE),
+    StormFault(
+        "client-clock-jump",
+        _client_targets,
+        _jump_options,
+        must_reach="server",
+        required_settings={"settable_clocks": True},
+        clocks_only=True,
+        services=ANYWHERE,
+    ),
     StormFault(
         "clock-drift",
         _clock_targets,
