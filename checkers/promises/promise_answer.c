@@ -13,7 +13,7 @@ extern const struct promise_rule PROMISE_RULE_ANSWER;
 /* However short the lease is, a library may try as often as it usually does. */
 enum { MINUTE_MS = 60000, LEAST_MS = 4000 };
 
-static bool is_judged(const struct promise_course *course, const struct promise_call *call) {
+static bool promise_answer_is_judged(const struct promise_course *course, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
     const struct call *asked = &call->ask->asked;
     bool waits = asked->verb == CALL_ACQUIRE && asked->wait == WAIT_FOREVER && !call->cancelled;
@@ -25,7 +25,7 @@ static void quiet(struct promise_course *course) {
     if (course->server_cut || course->clock || course->data) return;
     for (uint32_t at = 0; at < course->now; at++) {
         struct promise_call *call = &course->calls[at];
-        if (!is_under_way(call) || call->counted || call->cut || !is_judged(course, call)) continue;
+        if (!is_under_way(call) || call->counted || call->cut || !promise_answer_is_judged(course, call)) continue;
         const struct call *asked = &call->ask->asked;
         int64_t lease_ms = course_resource(course, asked->resource)->longest_ms;
         if (course->facts->default_lease_ms > lease_ms) lease_ms = course->facts->default_lease_ms;

@@ -47,7 +47,7 @@ static void count_permits(struct promise_course *course, const struct promise_ca
                       caller_text(&call->ask->asked, one, sizeof one), held, permits);
 }
 
-static void answered(struct promise_course *course) {
+static void promise_exclusion_answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     if (!call || call->ask->asked.verb != CALL_ACQUIRE || course->events[course->now].outcome != OUTCOME_OK) return;
     enum call_mode mode = call->ask->asked.mode;
@@ -67,4 +67,4 @@ static void answered(struct promise_course *course) {
     }
 }
 
-const struct promise_rule PROMISE_RULE_EXCLUSION = {.on = {[EVENT_ANSWER] = answered}};
+const struct promise_rule PROMISE_RULE_EXCLUSION = {.on = {[EVENT_ANSWER] = promise_exclusion_answered}};

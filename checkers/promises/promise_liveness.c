@@ -82,7 +82,7 @@ static void idle(struct promise_course *course) {
     }
 }
 
-static void granted(struct promise_course *course) {
+static void promise_liveness_granted(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     if (!call || call->ask->asked.verb != CALL_ACQUIRE || course->events[course->now].outcome != OUTCOME_OK) return;
     course_resource(course, call->ask->asked.resource)->idle_ns = PROMISE_ALWAYS;
@@ -93,4 +93,5 @@ static void struck(struct promise_course *course) {
 }
 
 const struct promise_rule PROMISE_RULE_LIVENESS = {
-    .on = {[EVENT_IDLE] = idle, [EVENT_ANSWER] = granted, [EVENT_FAULT] = struck, [EVENT_LATE] = struck}};
+    .on = {
+        [EVENT_IDLE] = idle, [EVENT_ANSWER] = promise_liveness_granted, [EVENT_FAULT] = struck, [EVENT_LATE] = struck}};

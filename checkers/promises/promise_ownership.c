@@ -38,7 +38,7 @@ static void refused(struct promise_course *course, const struct promise_call *ca
                   caller_text(asked, one, sizeof one), mode_text(asked->mode));
 }
 
-static void granted(struct promise_course *course, const struct promise_call *call) {
+static void promise_ownership_granted(struct promise_course *course, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
     char one[64];
     bool lenient = asked->verb == CALL_RELEASE && course->facts->lenient_release;
@@ -47,13 +47,13 @@ static void granted(struct promise_course *course, const struct promise_call *ca
                   verb_text(asked->verb), caller_text(asked, one, sizeof one));
 }
 
-static void answered(struct promise_course *course) {
+static void promise_ownership_answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     if (!call) return;
     enum call_verb verb = call->ask->asked.verb;
     if (verb != CALL_RELEASE && verb != CALL_RENEW && verb != CALL_IS_HELD) return;
     if (course->events[course->now].outcome == OUTCOME_REFUSED) refused(course, call);
-    if (course->events[course->now].outcome == OUTCOME_OK) granted(course, call);
+    if (course->events[course->now].outcome == OUTCOME_OK) promise_ownership_granted(course, call);
 }
 
-const struct promise_rule PROMISE_RULE_OWNERSHIP = {.on = {[EVENT_ANSWER] = answered}};
+const struct promise_rule PROMISE_RULE_OWNERSHIP = {.on = {[EVENT_ANSWER] = promise_ownership_answered}};

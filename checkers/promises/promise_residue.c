@@ -10,7 +10,8 @@
 
 extern const struct promise_rule PROMISE_RULE_RESIDUE;
 
-static bool is_excused(const struct promise_course *course, const struct promise_call *call, int64_t longest_ms) {
+static bool promise_residue_is_excused(const struct promise_course *course, const struct promise_call *call,
+                                       int64_t longest_ms) {
     const struct promise_client *client = call->owner->client;
     bool gone_waiting = client->gone_ns != PROMISE_ALWAYS && !call->answer;
     if (may_have_missed(client) || gone_waiting || is_struck(course, client)) return true;
@@ -27,7 +28,7 @@ static void left(struct promise_course *course) {
     for (uint32_t at = 0; at < course->now; at++) {
         const struct promise_call *call = &course->calls[at];
         if (!call->ask || call->ask->asked.resource != event->resource) continue;
-        if (is_excused(course, call, resource->longest_ms)) return;
+        if (promise_residue_is_excused(course, call, resource->longest_ms)) return;
         last = at;
     }
     if (last != UINT32_MAX)

@@ -36,7 +36,7 @@ static uint32_t later_holder(const struct promise_course *course, const struct p
     return 0;
 }
 
-static void answered(struct promise_course *course) {
+static void promise_token_answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     const struct call_event *event = &course->events[course->now];
     if (!call || !course->facts->tokens || course->data || event->outcome != OUTCOME_OK) return;
@@ -61,4 +61,4 @@ static void answered(struct promise_course *course) {
                       (long long)event->token, (long long)course->events[later].token);
 }
 
-const struct promise_rule PROMISE_RULE_TOKEN = {.on = {[EVENT_ANSWER] = answered}};
+const struct promise_rule PROMISE_RULE_TOKEN = {.on = {[EVENT_ANSWER] = promise_token_answered}};

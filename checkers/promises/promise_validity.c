@@ -67,7 +67,7 @@ static void check_executed(struct promise_course *course, const struct promise_c
                       caller_text(&call->ask->asked, one, sizeof one), recent, nodes);
 }
 
-static void answered(struct promise_course *course) {
+static void promise_validity_answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
     const struct call_event *event = &course->events[course->now];
     if (!call || call->ask->asked.verb != CALL_ACQUIRE || event->outcome != OUTCOME_OK || course->clock) return;
@@ -77,4 +77,4 @@ static void answered(struct promise_course *course) {
     else if (course->facts->nodes > 1) check_executed(course, call, lease_ms);
 }
 
-const struct promise_rule PROMISE_RULE_VALIDITY = {.on = {[EVENT_ANSWER] = answered}};
+const struct promise_rule PROMISE_RULE_VALIDITY = {.on = {[EVENT_ANSWER] = promise_validity_answered}};

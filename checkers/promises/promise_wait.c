@@ -11,7 +11,7 @@
 
 extern const struct promise_rule PROMISE_RULE_WAIT;
 
-static bool is_judged(const struct promise_course *course, const struct promise_call *call) {
+static bool promise_wait_is_judged(const struct promise_course *course, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
     if (call->ask->asked.verb != CALL_ACQUIRE || call->crowded) return false;
     return !client->cut && !course->server_cut && !course->clock && !course->data;
@@ -42,13 +42,13 @@ static void limited(struct promise_course *course, const struct promise_call *ca
                   caller_text(asked, one, sizeof one), (long long)ms_of(taken_ns), (long long)wait_ms);
 }
 
-static void answered(struct promise_course *course) {
+static void promise_wait_answered(struct promise_course *course) {
     const struct promise_call *call = course_answered(course);
-    if (!call || !is_judged(course, call) || call->cut) return;
+    if (!call || !promise_wait_is_judged(course, call) || call->cut) return;
     int64_t late_ns = held_up_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
     if (late_ns == PROMISE_ALWAYS) return;
     if (call->ask->asked.wait == WAIT_FOREVER) unlimited(course, call, late_ns);
     else limited(course, call, late_ns);
 }
 
-const struct promise_rule PROMISE_RULE_WAIT = {.on = {[EVENT_ANSWER] = answered}};
+const struct promise_rule PROMISE_RULE_WAIT = {.on = {[EVENT_ANSWER] = promise_wait_answered}};

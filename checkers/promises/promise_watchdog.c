@@ -76,9 +76,9 @@ static void asked(struct promise_course *course) {
     called(course, &course->calls[course->now]);
 }
 
-static void answered(struct promise_course *course) {
+static void promise_watchdog_answered(struct promise_course *course) {
     called(course, course_answered(course));
 }
 
 const struct promise_rule PROMISE_RULE_WATCHDOG = {
-    .on = {[EVENT_LEASE] = seen, [EVENT_ASK] = asked, [EVENT_ANSWER] = answered}};
+    .on = {[EVENT_LEASE] = seen, [EVENT_ASK] = asked, [EVENT_ANSWER] = promise_watchdog_answered}};

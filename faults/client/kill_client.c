@@ -19,7 +19,7 @@ static bool read_exit(int pid, siginfo_t *info, struct fault_report *report) {
     return fault_fail(report, "the exit status of process %d cannot be read: %s", pid, strerror(errno));
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool kill_client_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     siginfo_t info;
     if (!read_exit(target->pid, &info, report)) return false;
@@ -37,7 +37,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     return fault_fail(report, "process %d did not end", target->pid);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool kill_client_prove(struct fault_target *target, struct fault_report *report) {
     siginfo_t info;
     if (!read_exit(target->pid, &info, report)) return false;
     if (info.si_pid == 0) return fault_fail(report, "process %d has not ended", target->pid);
@@ -46,7 +46,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool kill_client_heal(struct fault_target *target, struct fault_report *report) {
     bool *restarted = (bool *)target->state;
     if (*restarted || strcmp(fault_option_text(target, "restart"), "yes") != 0) return true;
     *restarted = true;
@@ -70,7 +70,7 @@ const struct fault FAULT_KILL_CLIENT = {
     .target = "client",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = kill_client_inject,
+    .prove = kill_client_prove,
+    .heal = kill_client_heal,
 };

@@ -15,7 +15,7 @@ struct pause_state {
 };
 _Static_assert(sizeof(struct pause_state) <= FAULT_STATE, "fits the target's state");
 
-static struct pause_state *state_of(struct fault_target *target) {
+static struct pause_state *pause_client_state(struct fault_target *target) {
     return (struct pause_state *)(void *)target->state;
 }
 
@@ -27,7 +27,7 @@ static void stop_tasks(const struct fault_target *target, bool stopped) {
 /* Its watchdog may be about to go on when it is stopped, and has a moment for that; it may also not run at all. */
 static bool inject_alone(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
-    struct pause_state *pause = state_of(target);
+    struct pause_state *pause = pause_client_state(target);
     int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
     pause->paused = true;
     stop_tasks(target, true);
@@ -42,7 +42,7 @@ static bool inject_alone(struct fault_target *target, struct fault_report *repor
 
 static bool prove_alone(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
-    const struct pause_state *pause = state_of(target);
+    const struct pause_state *pause = pause_client_state(target);
     int threads, stopped;
     if (!process_count_threads(target->pid, &threads, &stopped))
         return fault_fail(report, "process %d has ended", target->pid);
@@ -58,22 +58,22 @@ static bool prove_alone(struct fault_target *target, struct fault_report *report
 }
 
 static bool heal_alone(struct fault_target *target) {
-    struct pause_state *pause = state_of(target);
+    struct pause_state *pause = pause_client_state(target);
     if (pause->paused) stop_tasks(target, false);
     pause->paused = false;
     return true;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool pause_client_inject(struct fault_target *target, struct fault_report *report) {
     if (target->shares_process) return inject_alone(target, report);
     return process_stop(target, (bool *)target->state, report);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool pause_client_prove(struct fault_target *target, struct fault_report *report) {
     return target->shares_process ? prove_alone(target, report) : process_prove_stopped(target, report);
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool pause_client_heal(struct fault_target *target, struct fault_report *report) {
     if (target->shares_process) return heal_alone(target);
     return process_continue(target, (bool *)target->state, report);
 }
@@ -88,7 +88,7 @@ const struct fault FAULT_PAUSE_CLIENT = {
         "(stall-worker), and a host that sleeps and whose monotonic clock sleeps with it (suspend-host).",
     .target = "client",
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = pause_client_inject,
+    .prove = pause_client_prove,
+    .heal = pause_client_heal,
 };

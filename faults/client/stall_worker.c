@@ -73,7 +73,7 @@ static void leases_compare(const struct fault_target *target, const struct stall
     }
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool stall_worker_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     struct stall_worker_state *stall = (struct stall_worker_state *)(void *)target->state;
     int threads, stopped;
@@ -109,7 +109,7 @@ static bool renewals_seen(const struct fault_target *target, const struct stall_
     return moves == 0 || longer > 0 || same == 0;
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool stall_worker_prove(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     const struct stall_worker_state *stall = (const struct stall_worker_state *)(void *)target->state;
     int threads, stopped;
@@ -130,7 +130,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return consistent;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool stall_worker_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     struct stall_worker_state *stall = (struct stall_worker_state *)(void *)target->state;
     (void)report;
@@ -150,7 +150,7 @@ const struct fault FAULT_STALL_WORKER = {
     .target = "client",
     .moment = FAULT_BEFORE_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = stall_worker_inject,
+    .prove = stall_worker_prove,
+    .heal = stall_worker_heal,
 };

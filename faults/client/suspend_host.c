@@ -13,14 +13,14 @@ struct suspend_host_state {
 };
 _Static_assert(sizeof(struct suspend_host_state) <= FAULT_STATE, "fits the target's state");
 
-static struct suspend_host_state *state_of(struct fault_target *target) {
+static struct suspend_host_state *suspend_host_state_of(struct fault_target *target) {
     return (struct suspend_host_state *)(void *)target->state;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool suspend_host_inject(struct fault_target *target, struct fault_report *report) {
     for (struct fault_target *each = target; each; each = each->next) {
         const struct fault_means *means = each->means;
-        struct suspend_host_state *state = state_of(each);
+        struct suspend_host_state *state = suspend_host_state_of(each);
         if (!process_stop(each, &state->stopped, report)) return false;
         state->suspended = true;
         means->host_suspended(means->scheduler, each->task, true);
@@ -46,11 +46,11 @@ static int64_t lag_of(const struct fault_target *host, const struct suspend_host
 }
 
 /* Proved after healing. In virtual time both clocks are exact; in real time a process continues a little later. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool suspend_host_prove(struct fault_target *target, struct fault_report *report) {
     int hosts = 0;
     int64_t lag_ns = 0;
     for (struct fault_target *each = target; each; each = each->next, hosts++) {
-        const struct suspend_host_state *state = state_of(each);
+        const struct suspend_host_state *state = suspend_host_state_of(each);
         lag_ns = lag_of(each, state);
         int64_t meant_ns = state->woken_ns - state->since_ns;
         if (meant_ns <= 0) return fault_fail(report, "no time has passed while %s was suspended", each->name);
@@ -63,11 +63,11 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool suspend_host_heal(struct fault_target *target, struct fault_report *report) {
     bool continues = true;
     for (struct fault_target *each = target; each; each = each->next) {
         const struct fault_means *means = each->means;
-        struct suspend_host_state *state = state_of(each);
+        struct suspend_host_state *state = suspend_host_state_of(each);
         if (state->suspended) {
             state->woken_ns = means->mono_ns(means->scheduler);
             means->host_suspended(means->scheduler, each->task, false);
@@ -89,7 +89,7 @@ const struct fault FAULT_SUSPEND_HOST = {
     .target = "clients",
     .moment = FAULT_AFTER_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = suspend_host_inject,
+    .prove = suspend_host_prove,
+    .heal = suspend_host_heal,
 };

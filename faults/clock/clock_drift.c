@@ -11,13 +11,13 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool clock_drift_inject(struct fault_target *target, struct fault_report *report) {
     int64_t ppm;
     if (!fault_option_number(target, "ppm", SLOWEST_PPM, FASTEST_PPM, &ppm, report)) return false;
     return clock_inject(target, 0, ppm, report);
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool clock_drift_heal(struct fault_target *target, struct fault_report *report) {
     bool keep = strcmp(fault_option_text(target, "keep"), "yes") == 0;
     return clock_heal(target, keep, report);
 }
@@ -34,7 +34,7 @@ const struct fault FAULT_CLOCK_DRIFT = {
     .options = OPTIONS,
     .moment = FAULT_BEFORE_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
+    .inject = clock_drift_inject,
     .prove = clock_prove,
-    .heal = heal,
+    .heal = clock_drift_heal,
 };

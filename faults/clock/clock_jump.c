@@ -12,20 +12,21 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool clock_jump_inject(struct fault_target *target, struct fault_report *report) {
     int64_t offset_ms, most_ms = YEARS * YEAR_MS;
     if (!fault_option_number(target, "offset-ms", -most_ms, most_ms, &offset_ms, report)) return false;
     return clock_inject(target, offset_ms * CLOCK_NS_PER_MS, 0, report);
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool clock_jump_heal(struct fault_target *target, struct fault_report *report) {
     bool keep = strcmp(fault_option_text(target, "keep"), "yes") == 0;
     return clock_heal(target, keep, report);
 }
 
 /* What a server's and a client's clock have in common. */
 #define CLOCK_JUMP                                                                                                     \
-    .options = OPTIONS, .times = FAULT_VIRTUAL | FAULT_REAL, .inject = inject, .prove = clock_prove, .heal = heal
+    .options = OPTIONS, .times = FAULT_VIRTUAL | FAULT_REAL, .inject = clock_jump_inject, .prove = clock_prove,        \
+    .heal = clock_jump_heal
 
 const struct fault FAULT_CLOCK_JUMP = {
     .row = &FAULT_ROWS[FAULT_ID_CLOCK_JUMP],

@@ -19,7 +19,7 @@ static long long *closed_of(struct fault_target *target) {
     return (long long *)(void *)target->state;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool close_links_inject(struct fault_target *target, struct fault_report *report) {
     char links[LINKS_NAME];
     struct admin_reply reply;
     const struct fault_means *means = target->means;
@@ -32,13 +32,13 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool close_links_prove(struct fault_target *target, struct fault_report *report) {
     long long closed = *closed_of(target);
     if (closed == 0) return fault_fail(report, "there was no such connection to close");
     return snprintf(report->text, sizeof report->text, "%lld connections were closed", closed) > 0;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool close_links_heal(struct fault_target *target, struct fault_report *report) {
     (void)target, (void)report;
     return true; /* a client that needs a connection opens one */
 }
@@ -53,7 +53,7 @@ const struct fault FAULT_CLOSE_LINKS = {
     .target = "client",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = close_links_inject,
+    .prove = close_links_prove,
+    .heal = close_links_heal,
 };

@@ -17,7 +17,7 @@ static int *replicas_of(struct fault_target *target) {
     return (int *)(void *)(target->state + REPLICAS_AT);
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool partition_inject(struct fault_target *target, struct fault_report *report) {
     struct proxy_rule_words words = {0};
     proxy_rule_add_word(&words, "black-hole");
     const char *servers = fault_option_text(target, "servers");
@@ -29,12 +29,12 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool partition_prove(struct fault_target *target, struct fault_report *report) {
     return proxy_rule_prove(target, "swallowed", report);
 }
 
 /* The proxy closes the connections that lost something; replicas reconnect by themselves. */
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool partition_heal(struct fault_target *target, struct fault_report *report) {
     int *missing = replicas_of(target);
     if (!proxy_rule_heal(target, report)) return false;
     if (*missing > 0 && !replicas_return(target, *missing, report)) return false;
@@ -54,7 +54,7 @@ const struct fault FAULT_PARTITION = {
     .options = OPTIONS,
     .moment = FAULT_BEFORE_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = partition_inject,
+    .prove = partition_prove,
+    .heal = partition_heal,
 };

@@ -21,7 +21,7 @@ static void add_match_option(struct proxy_rule_words *words, const struct fault_
             proxy_rule_add_option(words, MATCH_OPTIONS[each].word, target, option);
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool rule_faults_inject(struct fault_target *target, struct fault_report *report) {
     const struct rule_fault *row = row_of(target);
     const struct fault_option_type *options = row->fault.options;
     struct proxy_rule_words words = {0};
@@ -35,7 +35,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     return proxy_rule_inject(target, servers, row->direction, &words, report);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool rule_faults_prove(struct fault_target *target, struct fault_report *report) {
     return proxy_rule_prove(target, row_of(target)->counter, report);
 }
 
@@ -45,7 +45,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 /* What all rows have in common. */
 #define RULE_FAULT                                                                                                     \
     .fault.target = "client", .fault.moment = FAULT_BEFORE_HEAL, .fault.times = FAULT_VIRTUAL | FAULT_REAL,            \
-    .fault.inject = inject, .fault.prove = prove, .fault.heal = proxy_rule_heal
+    .fault.inject = rule_faults_inject, .fault.prove = rule_faults_prove, .fault.heal = proxy_rule_heal
 
 /* Sorted by name. */
 const struct rule_fault RULE_FAULTS[] = {

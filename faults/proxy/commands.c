@@ -17,7 +17,7 @@ struct command_arguments {
 #define WORD(span) (int)((span).length < 60 ? (span).length : 60), (span).bytes
 
 /* Names and patterns become C strings and texts of the history. */
-static bool check_name(struct span word, struct control_reply *reply) {
+static bool commands_check_name(struct span word, struct control_reply *reply) {
     if (word.length && word.length <= NAME_MAX_BYTES && !memchr(word.bytes, '\0', word.length)) return true;
     reply_error(reply, "a name or pattern has 1 to %d bytes, none of them zero", NAME_MAX_BYTES);
     return false;
@@ -72,7 +72,7 @@ static enum command_result link_add_command(struct proxy *proxy, struct command_
                     WORD(arguments.at[3]));
         return COMMAND_DONE;
     }
-    if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
+    if (!commands_check_name(arguments.at[0], reply)) return COMMAND_DONE;
     if (find_link(proxy, arguments.at[0])) {
         reply_error(reply, "the link '%.*s' exists already: LINK REMOVE it first, or LINK TARGET it",
                     WORD(arguments.at[0]));
@@ -93,7 +93,7 @@ static enum command_result link_target_command(struct proxy *proxy, struct comma
     struct address target;
     struct address_error error;
     size_t closed;
-    if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
+    if (!commands_check_name(arguments.at[0], reply)) return COMMAND_DONE;
     if (!address_parse(arguments.at[1], &target, &error)) {
         reply_error(reply, "%s", error.text);
         return COMMAND_DONE;
@@ -110,7 +110,7 @@ static enum command_result link_target_command(struct proxy *proxy, struct comma
 static enum command_result link_close_command(struct proxy *proxy, struct command_arguments arguments,
                                               struct control_reply *reply) {
     size_t closed;
-    if (!check_name(arguments.at[0], reply)) return COMMAND_DONE;
+    if (!commands_check_name(arguments.at[0], reply)) return COMMAND_DONE;
     each_link(proxy, arguments.at[0], link_close_connections, &closed);
     reply_write(reply, ":%zu\r\n", closed);
     return COMMAND_DONE;
@@ -150,7 +150,8 @@ static enum command_result link_list_command(struct proxy *proxy, struct command
 static enum command_result rule_add_command(struct proxy *proxy, struct command_arguments arguments,
                                             struct control_reply *reply) {
     struct rule_error error;
-    if (!check_name(arguments.at[0], reply) || !check_name(arguments.at[1], reply)) return COMMAND_DONE;
+    if (!commands_check_name(arguments.at[0], reply) || !commands_check_name(arguments.at[1], reply))
+        return COMMAND_DONE;
     struct rule *before = rule_set_find(proxy, arguments.at[0]);
     if (before && before->active) {
         reply_error(reply, "the rule '%.*s' exists already: RULE REMOVE it first", WORD(arguments.at[0]));

@@ -160,7 +160,7 @@ static void on_idle(struct ev_loop *loop, ev_idle *idle, int events) {
     }
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
+static void control_on_accept(struct ev_loop *loop, ev_io *io, int events) {
     struct control *control = io->data;
     int fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     (void)events;
@@ -187,7 +187,7 @@ struct control *control_open(struct proxy *proxy, const char *path, struct addre
         free(control);
         return NULL;
     }
-    ev_io_init(&control->accepting, on_accept, fd, EV_READ);
+    ev_io_init(&control->accepting, control_on_accept, fd, EV_READ);
     control->accepting.data = control;
     ev_io_start(proxy->loop, &control->accepting);
     ev_idle_init(&control->idle, on_idle);

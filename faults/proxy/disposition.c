@@ -200,7 +200,7 @@ static void pass(struct flow *flow, struct span part) {
     }
 }
 
-static void swallow(struct flow *flow, size_t length) {
+static void disposition_swallow(struct flow *flow, size_t length) {
     if (flow->rule) flow->rule->swallowed_bytes += length;
 }
 
@@ -214,7 +214,7 @@ static void truncate_part(struct flow *flow, struct span part, bool is_last) {
     size_t length = part.length < flow->truncate_left ? part.length : (size_t)flow->truncate_left;
     flow->truncate_left -= length;
     if (length) pass(flow, (struct span){part.bytes, length});
-    swallow(flow, part.length - length);
+    disposition_swallow(flow, part.length - length);
     if (is_last || flow->truncate_left == 0) close_input(flow, CHUNK_CLOSE);
 }
 
@@ -231,7 +231,7 @@ void disposition_apply(struct flow *flow, struct span part, bool is_last) {
         flow_put(flow, part, flow->rule, due_ns(flow, part.length));
         flow->disposition = DISPOSITION_PASS; /* its other parts queue up behind */
         break;
-    case DISPOSITION_SWALLOW: swallow(flow, part.length); return;
+    case DISPOSITION_SWALLOW: disposition_swallow(flow, part.length); return;
     case DISPOSITION_DUPLICATE:
         pass(flow, part);
         flow_put_aside(flow, part);
@@ -243,7 +243,7 @@ void disposition_apply(struct flow *flow, struct span part, bool is_last) {
         return;
     case DISPOSITION_TRUNCATE: truncate_part(flow, part, is_last); return;
     case DISPOSITION_RESET:
-        swallow(flow, part.length);
+        disposition_swallow(flow, part.length);
         close_input(flow, CHUNK_RESET);
         return;
     case DISPOSITION_HALF_CLOSE:

@@ -237,7 +237,7 @@ static void link_accept(struct proxy_link *link) {
     }
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int events) {
+static void link_on_accept(struct ev_loop *loop, ev_io *io, int events) {
     struct proxy_link *link = io->data;
     (void)events;
     link->accept_pending = is_stepped(link);
@@ -293,7 +293,7 @@ struct proxy_link *link_add(struct proxy *proxy, const char *name, const struct 
     link_refresh(link);
     if (!proxy->retry.data) ev_timer_init(&proxy->retry, on_retry, RETRY_S, 0);
     proxy->retry.data = proxy;
-    ev_io_init(&link->io, on_accept, fd, EV_READ);
+    ev_io_init(&link->io, link_on_accept, fd, EV_READ);
     link->io.data = link;
     ev_io_start(proxy->loop, &link->io);
     return link;

@@ -21,7 +21,7 @@ struct proxy_options {
     const char *history, *page, *control, *actor, *seed;
 };
 
-static bool parse_options(int argc, char **argv, struct proxy_options *given) {
+static bool proxy_main_parse_options(int argc, char **argv, struct proxy_options *given) {
     const struct option options[] = {
         {"history", required_argument, NULL, 'h'}, {"page", required_argument, NULL, 's'},
         {"actor", required_argument, NULL, 'a'},   {"control", required_argument, NULL, 'c'},
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
     struct address_error reason;
     struct proxy proxy = {0};
     zygote_begin(&argc, &argv);
-    if (!parse_options(argc, argv, &given) || !open_files(&proxy, &given, &error))
+    if (!proxy_main_parse_options(argc, argv, &given) || !open_files(&proxy, &given, &error))
         return fprintf(stderr, "proxy: %s\n", error.text), 2;
     raise_descriptor_limit();
     proxy.buffer = malloc(MESSAGE_HEAD + READ_SIZE);

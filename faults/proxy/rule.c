@@ -130,7 +130,7 @@ static bool set_option(struct rule *rule, struct span option, struct span value)
     return true;
 }
 
-static bool parse_options(struct rule *rule, struct rule_parser *parser) {
+static bool rule_parse_options(struct rule *rule, struct rule_parser *parser) {
     while (parser->at < parser->count) {
         struct span option = parser->arguments[parser->at++];
         bool is_push = rule_word_is(option, "PUSH"), is_reply = rule_word_is(option, "REPLY");
@@ -170,7 +170,7 @@ struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_
     rule->name = copy(arguments[0]);
     rule->pattern = copy(arguments[1]);
     struct rule_parser parser = {.arguments = arguments, .count = count, .at = 2, .error = error};
-    if (!parse_direction(rule, &parser) || !parse_action(rule, &parser) || !parse_options(rule, &parser)) {
+    if (!parse_direction(rule, &parser) || !parse_action(rule, &parser) || !rule_parse_options(rule, &parser)) {
         rule_free(rule);
         return NULL;
     }

@@ -54,7 +54,7 @@ static struct rule *other_blanket(const struct proxy_link *link, int direction) 
     return NULL;
 }
 
-static void forget(struct proxy_connection *connection, const struct rule *rule) {
+static void rule_set_forget(struct proxy_connection *connection, const struct rule *rule) {
     for (int each = 0; each < DIRECTIONS; each++)
         disposition_forget_rule(&connection->flows[each], rule, other_blanket(connection->link, each));
     for (int each = 0; each < DIRECTIONS; each++) flow_flush(&connection->flows[each]);
@@ -68,7 +68,7 @@ void rule_set_remove(struct proxy *proxy, struct rule *rule) {
     for (struct proxy_link *link = proxy->links; link; link = link->next)
         for (struct proxy_connection *next, *each = link->connections; each; each = next) {
             next = each->next;
-            forget(each, rule);
+            rule_set_forget(each, rule);
         }
 }
 

@@ -98,14 +98,14 @@ static bool bring_back(struct fault_target *target, struct fault_report *report)
 
 /* Waits until the old master is a replica. Clients that are still connected to it must look for the new one, as after
  * MOVED. */
-static bool demote(struct fault_target *target, struct fault_report *report) {
+static bool election_demote(struct fault_target *target, struct fault_report *report) {
     if (!role_await(target->socket, "slave", ELECTION_LIMIT_MS, report)) return false;
     disconnect_clients(target->socket);
     return target->means->server_follow(target->server, election_of(target)->elected) ||
            fault_fail(report, "%s does not follow", target->name);
 }
 
-static bool restore(struct fault_target *target, struct fault_report *report) {
+static bool election_restore(struct fault_target *target, struct fault_report *report) {
     struct election *election = election_of(target);
     bool was_cut = election->replication.cut, well = true;
     if (election->lost) {
@@ -113,7 +113,7 @@ static bool restore(struct fault_target *target, struct fault_report *report) {
         if (well) target->means->server_silent(target->means->scheduler, target->server, false);
     }
     replication_mend(&election->replication, target);
-    if (well && election->led) well = demote(target, report);
+    if (well && election->led) well = election_demote(target, report);
     else if (well && was_cut)
         for (int each = 0; each < election->replication.count; each++)
             well &= target->means->server_follow(election->replication.replicas[each], target->server);
@@ -125,7 +125,7 @@ bool election_heal(struct fault_target *target,
                    void (*set_patience)(const struct fault_target *target, long long patience_ms),
                    struct fault_report *report) {
     long long patience_ms = election_of(target)->patience_ms;
-    bool well = restore(target, report);
+    bool well = election_restore(target, report);
     if (patience_ms > 0) set_patience(target, patience_ms);
     return well;
 }

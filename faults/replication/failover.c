@@ -18,7 +18,7 @@ struct failover_state {
 };
 _Static_assert(sizeof(struct failover_state) <= FAULT_STATE, "fits the target's state");
 
-static struct failover_state *state_of(struct fault_target *target) {
+static struct failover_state *failover_state_of(struct fault_target *target) {
     return (void *)target->state;
 }
 
@@ -27,8 +27,8 @@ static bool clock_option(const struct fault_target *target, int64_t *ahead_ms, s
     return fault_option_number(target, "clock-ms", -365 * day_ms, 365 * day_ms, ahead_ms, report);
 }
 
-static bool prepare(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = state_of(target);
+static bool failover_prepare(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = failover_state_of(target);
     bool replicated;
     if (!replicated_option(target, &replicated, report)) return false;
     if (!target->other) return fault_fail(report, "%s has no replica to promote", target->name);
@@ -48,7 +48,7 @@ static bool set_clock(const struct fault_target *server, int64_t ahead_ms, struc
 }
 
 static bool promote(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = state_of(target);
+    struct failover_state *state = failover_state_of(target);
     struct admin_reply reply;
     state->promoted = admin_command_ok(target->other->socket, &reply, report, "REPLICAOF NO ONE");
     if (!state->promoted) return false;
@@ -60,15 +60,15 @@ static bool promote(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = state_of(target);
+static bool failover_inject(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = failover_state_of(target);
     int64_t ahead_ms;
     bool replicated;
     if (!target->means || !target->means->clients_lead)
         return fault_fail(report, "this trial cannot lead its clients to another server");
     if (!replicated_option(target, &replicated, report)) return false;
     if (!clock_option(target, &ahead_ms, report)) return false;
-    if (!state->ready && !prepare(target, report)) return false;
+    if (!state->ready && !failover_prepare(target, report)) return false;
     target->means->unreliable(target->means->scheduler); /* connections are cut, some while a reply is due */
     if (ahead_ms != 0) state->ahead = set_clock(target->other, ahead_ms, report);
     if (ahead_ms != 0 && !state->ahead) return false;
@@ -88,8 +88,8 @@ static bool clock_shows(const struct fault_target *server, int64_t ahead_ms, str
     return fault_fail(report, "the clock of %s is %lld us off what it was set to", server->name, (long long)off_us);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = state_of(target);
+static bool failover_prove(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = failover_state_of(target);
     const struct fault_target *new = target->other;
     int64_t ahead_ms;
     if (!new) return fault_fail(report, "%s has no replica", target->name);
@@ -102,8 +102,8 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = state_of(target);
+static bool failover_heal(struct fault_target *target, struct fault_report *report) {
+    struct failover_state *state = failover_state_of(target);
     const struct fault_target *new = target->other;
     bool follows = true, lost = state->replication.cut;
     replication_mend(&state->replication, target);
@@ -134,8 +134,8 @@ const struct fault FAULT_FAILOVER = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .prepare = prepare,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .prepare = failover_prepare,
+    .inject = failover_inject,
+    .prove = failover_prove,
+    .heal = failover_heal,
 };

@@ -43,7 +43,7 @@ static bool remember_range(struct fault_target *target, struct fault_report *rep
 }
 
 /* Sets it at this node and all after it. */
-static void set_patience(const struct fault_target *first, long long patience_ms) {
+static void failover_cluster_set_patience(const struct fault_target *first, long long patience_ms) {
     struct fault_report ignored;
     struct admin_reply reply;
     for (const struct fault_target *each = first; each; each = each->other)
@@ -82,21 +82,21 @@ static bool await_agreement(struct fault_target *target, struct fault_report *re
     return false;
 }
 
-static bool prepare(struct fault_target *target, struct fault_report *report) {
+static bool failover_cluster_prepare(struct fault_target *target, struct fault_report *report) {
     return in_cluster(target, report) && election_prepare(target, report);
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool failover_cluster_inject(struct fault_target *target, struct fault_report *report) {
     int64_t patience_ms;
     if (!election_patience(target, "node-timeout-ms", &patience_ms, report)) return false;
     if (!in_cluster(target, report) || !remember_range(target, report)) return false;
     if (!remember_patience(target, report)) return false;
     if (!election_begin(target, report)) return false;
-    set_patience(target->other, patience_ms);
+    failover_cluster_set_patience(target->other, patience_ms);
     return election_follow(target, report) && await_agreement(target, report);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool failover_cluster_prove(struct fault_target *target, struct fault_report *report) {
     struct fault_report seen;
     if (!election_shows(target, &seen)) return *report = seen, false;
     if (!others_agree(target, report)) return false;
@@ -106,9 +106,10 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 }
 
 /* From here on a busy machine must not look like a lost master: the others would elect the old one again. */
-static bool heal(struct fault_target *target, struct fault_report *report) {
-    if (election_of(target)->patience_ms > 0) set_patience(target->other, election_of(target)->patience_ms);
-    return election_heal(target, set_patience, report);
+static bool failover_cluster_heal(struct fault_target *target, struct fault_report *report) {
+    if (election_of(target)->patience_ms > 0)
+        failover_cluster_set_patience(target->other, election_of(target)->patience_ms);
+    return election_heal(target, failover_cluster_set_patience, report);
 }
 
 static const struct fault_option_type OPTIONS[] = {
@@ -129,8 +130,8 @@ const struct fault FAULT_FAILOVER_CLUSTER = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_REAL,
-    .prepare = prepare,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .prepare = failover_cluster_prepare,
+    .inject = failover_cluster_inject,
+    .prove = failover_cluster_prove,
+    .heal = failover_cluster_heal,
 };

@@ -37,7 +37,8 @@ static long long patience_of(const struct fault_target *sentinel, const char *ma
 }
 
 /* Returns how many sentinels have accepted it; they keep it in their files. */
-static int set_patience(const struct fault_target *target, long long patience_ms, struct fault_report *report) {
+static int failover_sentinel_set_patience(const struct fault_target *target, long long patience_ms,
+                                          struct fault_report *report) {
     struct admin_reply reply;
     char name[MASTER_NAME];
     int accepted = 0;
@@ -68,12 +69,12 @@ static bool await_switch(redisContext *link, const char *master, struct fault_re
     return seen || fault_fail(report, "no +switch-master for %s within %d ms", master, ELECTION_LIMIT_MS);
 }
 
-static bool prepare(struct fault_target *target, struct fault_report *report) {
+static bool failover_sentinel_prepare(struct fault_target *target, struct fault_report *report) {
     if (!next_sentinel(target->other)) return fault_fail(report, "no sentinel watches %s", target->name);
     return election_prepare(target, report);
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool failover_sentinel_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_target *sentinel = next_sentinel(target->other);
     int64_t patience_ms;
     char name[MASTER_NAME];
@@ -82,14 +83,14 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     election_of(target)->patience_ms = patience_of(sentinel, name, report);
     redisContext *link = subscribe(sentinel->socket, report);
     if (!link) return false;
-    bool switched = election_begin(target, report) && set_patience(target, patience_ms, report) > 0 &&
+    bool switched = election_begin(target, report) && failover_sentinel_set_patience(target, patience_ms, report) > 0 &&
                     await_switch(link, name, report) && election_follow(target, report);
     redisFree(link);
     return switched;
 }
 
 /* Asks every sentinel for the new master's address, not only the one that has announced it. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool failover_sentinel_prove(struct fault_target *target, struct fault_report *report) {
     struct fault_report seen;
     struct admin_reply reply, named;
     char name[MASTER_NAME];
@@ -108,10 +109,10 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 
 static void restore_patience(const struct fault_target *target, long long patience_ms) {
     struct fault_report ignored;
-    set_patience(target, patience_ms, &ignored);
+    failover_sentinel_set_patience(target, patience_ms, &ignored);
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool failover_sentinel_heal(struct fault_target *target, struct fault_report *report) {
     return election_heal(target, restore_patience, report);
 }
 
@@ -132,8 +133,8 @@ const struct fault FAULT_FAILOVER_SENTINEL = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_REAL,
-    .prepare = prepare,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .prepare = failover_sentinel_prepare,
+    .inject = failover_sentinel_inject,
+    .prove = failover_sentinel_prove,
+    .heal = failover_sentinel_heal,
 };

@@ -173,7 +173,8 @@ static struct fault_target link_of(const struct replication *replication, const 
     return link;
 }
 
-static bool swallow(struct replication *replication, const struct fault_target *target, struct fault_report *report) {
+static bool replication_swallow(struct replication *replication, const struct fault_target *target,
+                                struct fault_report *report) {
     char name[REPLICATION_NAME];
     struct proxy_rule_words words = {0};
     struct fault_target link = link_of(replication, target, name);
@@ -204,7 +205,8 @@ bool replication_cut(struct replication *replication, const struct fault_target 
     if (!admin_command_ok(target->socket, &reply, report, "DEL %s", key)) return false;
     if (!catch_up(replication, target, report)) return false;
     replication->cut = true;
-    if (swallows ? !swallow(replication, target, report) : !disconnect_replicas(replication, target, report))
+    if (swallows ? !replication_swallow(replication, target, report)
+                 : !disconnect_replicas(replication, target, report))
         return false;
     for (int each = 0; each < replication->count && target->means && target->means->replica_lost; each++)
         target->means->replica_lost(replication->replicas[each]);

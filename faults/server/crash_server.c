@@ -41,7 +41,7 @@ struct crash_server_state {
     char run_id[48];
 };
 
-static struct crash_server_state *state_of(struct fault_target *target) {
+static struct crash_server_state *crash_server_state_of(struct fault_target *target) {
     return (struct crash_server_state *)(void *)target->state;
 }
 
@@ -76,7 +76,7 @@ static bool writes_to_disk(const struct fault_target *target, struct fault_repor
            fault_fail(report, "%s has no append-only file: the trial's persistence is none", target->name);
 }
 
-static bool clock_read(const struct fault_target *target, int64_t *now_s, struct fault_report *report) {
+static bool crash_server_clock_read(const struct fault_target *target, int64_t *now_s, struct fault_report *report) {
     struct admin_reply reply;
     if (!admin_command_ok(target->socket, &reply, report, "TIME")) return false;
     *now_s = strtoll(reply.text, NULL, 10);
@@ -85,12 +85,12 @@ static bool clock_read(const struct fault_target *target, int64_t *now_s, struct
 
 /* What a power failure leaves at worst, by the server's own settings. Snapshots do not count: a trial makes none. */
 static bool data_configured(struct fault_target *target, struct fault_report *report) {
-    struct crash_server_state *state = state_of(target);
+    struct crash_server_state *state = crash_server_state_of(target);
     char appends[8], syncs[16];
     int64_t now_s;
     if (!admin_setting_read(target->socket, "appendonly", appends, sizeof appends, report) ||
         !admin_setting_read(target->socket, "appendfsync", syncs, sizeof syncs, report) ||
-        !clock_read(target, &now_s, report))
+        !crash_server_clock_read(target, &now_s, report))
         return false;
     bool no_file = strcmp(appends, "yes") != 0;
     state->since_s = 0;
@@ -108,14 +108,15 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return place->level == 0 || strcmp(path + place->base, "nodes.conf") == 0 ? 0 : remove(path);
 }
 
-static bool forget(struct fault_target *target, enum kept_data data, int64_t lost, struct fault_report *report) {
+static bool crash_server_forget(struct fault_target *target, enum kept_data data, int64_t lost,
+                                struct fault_report *report) {
     char key[PROBE_KEY];
     fault_probe_key(target, key);
     if (data == DATA_KEPT) return true;
     if (data == DATA_TAIL)
-        return append_only_cut(target->directory,
-                               &(struct append_only_cut){key, LAST, LEFT, (long)lost, state_of(target)->since_s},
-                               report);
+        return append_only_cut(
+            target->directory,
+            &(struct append_only_cut){key, LAST, LEFT, (long)lost, crash_server_state_of(target)->since_s}, report);
     return nftw(target->directory, remove_entry, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS) == 0 ||
            fault_fail(report, "%.150s: %.60s", target->directory, strerror(errno));
 }
@@ -128,8 +129,8 @@ static bool write_last(const struct fault_target *target, struct fault_report *r
     return !reply.error || fault_fail(report, "%s refuses writes: %.150s", target->name, reply.text);
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
-    struct crash_server_state *state = state_of(target);
+static bool crash_server_inject(struct fault_target *target, struct fault_report *report) {
+    struct crash_server_state *state = crash_server_state_of(target);
     enum kept_data data;
     int64_t lost;
     if (!data_option(target, &data, report) || !fault_option_number(target, "lost", 1, LOST_MOST, &lost, report))
@@ -147,7 +148,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     if (state->replicas > 0) replicas_leave(target);
     target->means->server_silent(target->means->scheduler, target->server, true);
     state->killed = true;
-    if (!process_end(target->pid, report) || !forget(target, state->kept, lost, report)) return false;
+    if (!process_end(target->pid, report) || !crash_server_forget(target, state->kept, lost, report)) return false;
     return target->means->settle(target->means->scheduler) || fault_fail(report, "not every server answers");
 }
 
@@ -165,8 +166,8 @@ static bool cluster_await(const struct fault_target *target, struct fault_report
     return fault_fail(report, "%s does not rejoin its cluster", target->name);
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
-    struct crash_server_state *state = state_of(target);
+static bool crash_server_heal(struct fault_target *target, struct fault_report *report) {
+    struct crash_server_state *state = crash_server_state_of(target);
     if (is_postgres(target)) return postgres_crash_heal(target, report);
     if (!state->killed) return true;
     if (!target->means->server_restart(target->server))
@@ -178,10 +179,10 @@ static bool heal(struct fault_target *target, struct fault_report *report) {
 }
 
 /* The run_id has changed, and the key is what it should be; then the key is removed. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool crash_server_prove(struct fault_target *target, struct fault_report *report) {
     char run_id[48];
     struct admin_reply found, removed;
-    enum kept_data data = state_of(target)->kept;
+    enum kept_data data = crash_server_state_of(target)->kept;
     char key[PROBE_KEY];
     if (is_postgres(target)) return postgres_crash_prove(target, report);
     fault_probe_key(target, key);
@@ -189,9 +190,9 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     if (!admin_command_ok(target->socket, &found, report, "GET %s", key) ||
         !admin_command_ok(target->socket, &removed, report, "DEL %s", key))
         return false;
-    bool another = strcmp(run_id, state_of(target)->run_id) != 0;
+    bool another = strcmp(run_id, crash_server_state_of(target)->run_id) != 0;
     snprintf(report->text, sizeof report->text, "run_id %.8s, before %.8s; what was written last is %.60s", run_id,
-             state_of(target)->run_id, found.missing ? "lost" : found.text);
+             crash_server_state_of(target)->run_id, found.missing ? "lost" : found.text);
     if (data == DATA_NONE) return another && found.missing;
     return another && strcmp(found.text, data == DATA_KEPT ? LAST : LEFT) == 0;
 }
@@ -213,7 +214,7 @@ const struct fault FAULT_CRASH_SERVER = {
     .options = OPTIONS,
     .moment = FAULT_AFTER_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = crash_server_inject,
+    .prove = crash_server_prove,
+    .heal = crash_server_heal,
 };

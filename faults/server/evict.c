@@ -24,7 +24,7 @@ struct evict_state {
     char policy[32], memory[32];
 };
 
-static struct evict_state *state_of(struct fault_target *target) {
+static struct evict_state *evict_state_of(struct fault_target *target) {
     return (struct evict_state *)(void *)target->state;
 }
 
@@ -55,8 +55,8 @@ static long long candidates_count(const struct fault_target *target, struct faul
     return count;
 }
 
-static bool restore(struct fault_target *target, struct fault_report *report) {
-    struct evict_state *state = state_of(target);
+static bool evict_restore(struct fault_target *target, struct fault_report *report) {
+    struct evict_state *state = evict_state_of(target);
     struct admin_reply reply;
     if (!state->changed) return true;
     if (!admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory %s", state->memory) ||
@@ -80,8 +80,8 @@ static bool press(struct fault_target *target, struct fault_report *report) {
     return fault_fail(report, "keys were left after %d writes", WRITES_MOST);
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
-    struct evict_state *state = state_of(target);
+static bool evict_inject(struct fault_target *target, struct fault_report *report) {
+    struct evict_state *state = evict_state_of(target);
     struct admin_reply reply;
     const char *key = fault_option_text(target, "key");
     if (*key && !admin_command_ok(target->socket, &reply, report, "EXISTS %s", key)) return false;
@@ -95,7 +95,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     state->changed = true;
     if (!admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory 1")) return false;
     if (!evicts(target)) return true;
-    return press(target, report) && restore(target, report);
+    return press(target, report) && evict_restore(target, report);
 }
 
 static bool prove_refused(struct fault_target *target, struct fault_report *report) {
@@ -110,12 +110,12 @@ static bool prove_refused(struct fault_target *target, struct fault_report *repo
     return false;
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool evict_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply = {0};
     const char *key = fault_option_text(target, "key");
     if (!evicts(target)) return prove_refused(target, report);
     if (*key && !admin_command_ok(target->socket, &reply, report, "EXISTS %s", key)) return false;
-    long long count = evicted_count(target, report) - state_of(target)->evicted;
+    long long count = evicted_count(target, report) - evict_state_of(target)->evicted;
     snprintf(report->text, sizeof report->text, "%lld keys evicted%s%.60s%s", count, *key ? ", " : "", key,
              !*key          ? ""
              : reply.number ? " is there"
@@ -134,7 +134,7 @@ const struct fault FAULT_EVICT = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = restore,
+    .inject = evict_inject,
+    .prove = evict_prove,
+    .heal = evict_restore,
 };

@@ -3,7 +3,7 @@
 
 #include "faults/common/admin_command.h"
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool flush_inject(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -12,7 +12,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 }
 
 /* By the fault's own key: clients may have written again since. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool flush_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply mark, size;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -23,7 +23,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return mark.number == 0;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool flush_heal(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -40,7 +40,7 @@ const struct fault FAULT_FLUSH = {
         "majority of them keeps its keys.",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = flush_inject,
+    .prove = flush_prove,
+    .heal = flush_heal,
 };

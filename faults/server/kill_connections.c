@@ -18,7 +18,7 @@ struct kill_connections_state {
     long long killed, newest; /* how many, and the highest id among them */
 };
 
-static struct kill_connections_state *state_of(struct fault_target *target) {
+static struct kill_connections_state *kill_connections_state_of(struct fault_target *target) {
     return (struct kill_connections_state *)(void *)target->state;
 }
 
@@ -71,21 +71,21 @@ static bool each_of_type(struct fault_target *target, struct fault_report *repor
     return listed;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
-    if (!each_of_type(target, report, kill_one, state_of(target))) return false;
+static bool kill_connections_inject(struct fault_target *target, struct fault_report *report) {
+    if (!each_of_type(target, report, kill_one, kill_connections_state_of(target))) return false;
     return target->means->settle(target->means->scheduler) || fault_fail(report, "not every server answers");
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
-    struct kill_connections_state seen = *state_of(target);
+static bool kill_connections_prove(struct fault_target *target, struct fault_report *report) {
+    struct kill_connections_state seen = *kill_connections_state_of(target);
     if (seen.killed == 0) return fault_fail(report, "there was no such connection to close");
     if (!each_of_type(target, report, count_left, &seen)) return false;
     snprintf(report->text, sizeof report->text, "%lld of %lld connections are gone", seen.killed,
-             state_of(target)->killed);
-    return seen.killed == state_of(target)->killed;
+             kill_connections_state_of(target)->killed);
+    return seen.killed == kill_connections_state_of(target)->killed;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool kill_connections_heal(struct fault_target *target, struct fault_report *report) {
     (void)target, (void)report;
     return true; /* a client that needs a connection opens one */
 }
@@ -101,7 +101,7 @@ const struct fault FAULT_KILL_CONNECTIONS = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = kill_connections_inject,
+    .prove = kill_connections_prove,
+    .heal = kill_connections_heal,
 };

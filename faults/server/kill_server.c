@@ -11,33 +11,33 @@ struct kill_server_state {
     bool killed, restarted;
 };
 
-static struct kill_server_state *state_of(struct fault_target *target) {
+static struct kill_server_state *kill_server_state_of(struct fault_target *target) {
     return (struct kill_server_state *)(void *)target->state;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool kill_server_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     if (!means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
     means->unreliable(means->scheduler);
     means->server_silent(means->scheduler, target->server, true);
-    state_of(target)->killed = true;
+    kill_server_state_of(target)->killed = true;
     if (!process_end(target->pid, report)) return false;
     return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool kill_server_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
-    if (!state_of(target)->killed) return true;
+    if (!kill_server_state_of(target)->killed) return true;
     if (!means->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
-    state_of(target)->killed = false;
-    state_of(target)->restarted = true;
+    kill_server_state_of(target)->killed = false;
+    kill_server_state_of(target)->restarted = true;
     means->server_silent(means->scheduler, target->server, false);
     return true;
 }
 
 /* process_end has seen its end; server_restart has seen that it answers again. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
-    if (!state_of(target)->restarted) return fault_fail(report, "%s does not run again", target->name);
+static bool kill_server_prove(struct fault_target *target, struct fault_report *report) {
+    if (!kill_server_state_of(target)->restarted) return fault_fail(report, "%s does not run again", target->name);
     if (kill(target->pid, 0) == 0) return fault_fail(report, "process %d still exists", target->pid);
     return snprintf(report->text, sizeof report->text, "process %d has ended, another answers", target->pid) > 0;
 }
@@ -52,7 +52,7 @@ const struct fault FAULT_KILL_SERVER = {
     .target = "server",
     .moment = FAULT_AFTER_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = kill_server_inject,
+    .prove = kill_server_prove,
+    .heal = kill_server_heal,
 };

@@ -16,7 +16,7 @@ struct max_clients_state {
     char before[16];
 };
 
-static struct max_clients_state *state_of(struct fault_target *target) {
+static struct max_clients_state *max_clients_state_of(struct fault_target *target) {
     return (struct max_clients_state *)(void *)target->state;
 }
 
@@ -34,8 +34,8 @@ static int connections_count(redisContext *link) {
     return count;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
-    struct max_clients_state *state = state_of(target);
+static bool max_clients_inject(struct fault_target *target, struct fault_report *report) {
+    struct max_clients_state *state = max_clients_state_of(target);
     if (!admin_setting_read(target->socket, "maxclients", state->before, sizeof state->before, report)) return false;
     if (!target->means->server_answers(target->means->scheduler, target->server))
         return fault_fail(report, "%s does not answer", target->name);
@@ -52,7 +52,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 }
 
 /* The refusal comes unasked, and nothing may be sent: the server closes the connection at once. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool max_clients_prove(struct fault_target *target, struct fault_report *report) {
     redisContext *link = redisConnectUnix(target->socket);
     void *read = NULL;
     if (link && !link->err && real_time_await_readable(link->fd, REFUSAL_LIMIT_MS)) redisGetReply(link, &read);
@@ -66,8 +66,8 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 }
 
 /* A server that was restarted meanwhile has its configured limit: the old connection is lost, a new one is accepted. */
-static bool heal(struct fault_target *target, struct fault_report *report) {
-    struct max_clients_state *state = state_of(target);
+static bool max_clients_heal(struct fault_target *target, struct fault_report *report) {
+    struct max_clients_state *state = max_clients_state_of(target);
     struct admin_reply reply;
     if (!state->link) return true;
     bool healed = admin_connection_command(state->link, report, "CONFIG SET maxclients %s", state->before) ||
@@ -86,7 +86,7 @@ const struct fault FAULT_MAX_CLIENTS = {
         "of descriptors or memory, and a load balancer that queues connections.",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = max_clients_inject,
+    .prove = max_clients_prove,
+    .heal = max_clients_heal,
 };

@@ -24,12 +24,12 @@ struct pause_commands_state {
     redisContext *monitor; /* of a pause of all */
 };
 
-static struct pause_commands_state *state_of(struct fault_target *target) {
+static struct pause_commands_state *pause_commands_state_of(struct fault_target *target) {
     return (struct pause_commands_state *)(void *)target->state;
 }
 
 static bool pause_all(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = state_of(target);
+    struct pause_commands_state *state = pause_commands_state_of(target);
     struct admin_reply reply;
     redisContext *monitor = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
     state->paused = monitor && admin_connection_command(monitor, report, "MONITOR") &&
@@ -43,8 +43,8 @@ static bool pause_all(struct fault_target *target, struct fault_report *report) 
     return state->paused;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = state_of(target);
+static bool pause_commands_inject(struct fault_target *target, struct fault_report *report) {
+    struct pause_commands_state *state = pause_commands_state_of(target);
     struct admin_reply reply;
     static const char *const MODES[] = {"write", "all", NULL};
     int mode;
@@ -59,7 +59,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
 }
 
 /* The write has no effect if it runs after all. */
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool pause_commands_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -85,7 +85,7 @@ static bool monitor_command(redisContext *monitor, const char *command, const ch
 /* A client that closed its connection meanwhile takes its command back once the server has noticed: that comes first.
  */
 static bool unpause(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = state_of(target);
+    struct pause_commands_state *state = pause_commands_state_of(target);
     struct admin_reply reply;
     target->means->settle(target->means->scheduler);
     if (!state->all) return admin_command_ok(target->socket, &reply, report, "CLIENT UNPAUSE");
@@ -97,8 +97,8 @@ static bool unpause(struct fault_target *target, struct fault_report *report) {
 }
 
 /* The DEL at the end runs after all commands that had to wait. A server that was restarted meanwhile is not paused. */
-static bool heal(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = state_of(target);
+static bool pause_commands_heal(struct fault_target *target, struct fault_report *report) {
+    struct pause_commands_state *state = pause_commands_state_of(target);
     struct admin_reply reply;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -120,7 +120,7 @@ const struct fault FAULT_PAUSE_COMMANDS = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = pause_commands_inject,
+    .prove = pause_commands_prove,
+    .heal = pause_commands_heal,
 };

@@ -12,7 +12,7 @@ struct pause_server_state {
     bool sent, silent;
 };
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool pause_server_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     struct pause_server_state *state = (struct pause_server_state *)(void *)target->state;
     means->unreliable(means->scheduler);
@@ -28,7 +28,7 @@ static bool answers(const struct fault_target *target) {
     return admin_command_within(target->socket, SILENCE_MS, &reply, &unused, "PING");
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool pause_server_prove(struct fault_target *target, struct fault_report *report) {
     if (!(is_postgres(target) ? postgres_prove_stopped : process_prove_stopped)(target, report)) return false;
     if (!is_postgres(target) && !target->socket) return true; /* it would not know a PING */
     if (answers(target)) return fault_fail(report, "it answered");
@@ -39,7 +39,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
 }
 
 /* The server has to answer again, unless another fault prevents it. */
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool pause_server_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
     struct pause_server_state *state = (struct pause_server_state *)(void *)target->state;
     struct admin_reply reply;
@@ -63,7 +63,7 @@ const struct fault FAULT_PAUSE_SERVER = {
         "arrives).",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = pause_server_inject,
+    .prove = pause_server_prove,
+    .heal = pause_server_heal,
 };

@@ -17,12 +17,12 @@ struct postgres_crash_state {
 };
 _Static_assert(sizeof(struct postgres_crash_state) <= FAULT_STATE, "fits the target's state");
 
-static struct postgres_crash_state *state_of(struct fault_target *target) {
+static struct postgres_crash_state *postgres_crash_state_of(struct fault_target *target) {
     return (struct postgres_crash_state *)(void *)target->state;
 }
 
 bool postgres_crash_inject(struct fault_target *target, struct fault_report *report) {
-    struct postgres_crash_state *state = state_of(target);
+    struct postgres_crash_state *state = postgres_crash_state_of(target);
     const struct fault_means *means = target->means;
     if (!means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
     if (!postgres_query(target, CHECKPOINT, &state->checkpoint, report) ||
@@ -36,7 +36,7 @@ bool postgres_crash_inject(struct fault_target *target, struct fault_report *rep
 }
 
 bool postgres_crash_heal(struct fault_target *target, struct fault_report *report) {
-    struct postgres_crash_state *state = state_of(target);
+    struct postgres_crash_state *state = postgres_crash_state_of(target);
     const struct fault_means *means = target->means;
     if (!state->killed) return true;
     if (!means->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
@@ -46,7 +46,7 @@ bool postgres_crash_heal(struct fault_target *target, struct fault_report *repor
 }
 
 bool postgres_crash_prove(struct fault_target *target, struct fault_report *report) {
-    struct postgres_crash_state *state = state_of(target);
+    struct postgres_crash_state *state = postgres_crash_state_of(target);
     char statement[STATEMENT];
     int64_t checkpoint, kept, removed = 0;
     snprintf(statement, sizeof statement, "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = %" PRId64,

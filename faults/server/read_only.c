@@ -21,12 +21,12 @@ struct read_only_state {
     char before[16];
 };
 
-static struct read_only_state *state_of(struct fault_target *target) {
+static struct read_only_state *read_only_state_of(struct fault_target *target) {
     return (struct read_only_state *)(void *)target->state;
 }
 
 static bool require_more(struct fault_target *target, struct fault_report *report) {
-    struct read_only_state *state = state_of(target);
+    struct read_only_state *state = read_only_state_of(target);
     struct admin_reply reply;
     if (!admin_setting_read(target->socket, SETTING, state->before, sizeof state->before, report)) return false;
     state->requires_more =
@@ -36,8 +36,8 @@ static bool require_more(struct fault_target *target, struct fault_report *repor
 
 /* Nothing listens at port 1 of the loopback interface, so the server never finds a master whose data would replace its
  * own. */
-static bool demote(struct fault_target *target, struct fault_report *report) {
-    struct read_only_state *state = state_of(target);
+static bool read_only_demote(struct fault_target *target, struct fault_report *report) {
+    struct read_only_state *state = read_only_state_of(target);
     struct admin_reply reply;
     char role[16] = "";
     if (!admin_command_ok(target->socket, &reply, report, "INFO replication")) return false;
@@ -48,15 +48,15 @@ static bool demote(struct fault_target *target, struct fault_report *report) {
     return state->demoted;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool read_only_inject(struct fault_target *target, struct fault_report *report) {
     static const char *const HOW[] = {"min-replicas", "replica", NULL};
     int how;
     if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
-    state_of(target)->replicas = replicas_connected(target->socket, report);
-    return how == 0 ? require_more(target, report) : demote(target, report);
+    read_only_state_of(target)->replicas = replicas_connected(target->socket, report);
+    return how == 0 ? require_more(target, report) : read_only_demote(target, report);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool read_only_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply, removed;
     char key[PROBE_KEY];
     fault_probe_key(target, key);
@@ -68,8 +68,8 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return false;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
-    struct read_only_state *state = state_of(target);
+static bool read_only_heal(struct fault_target *target, struct fault_report *report) {
+    struct read_only_state *state = read_only_state_of(target);
     struct admin_reply reply;
     if (state->requires_more &&
         !admin_command_ok(target->socket, &reply, report, "CONFIG SET %s %s", SETTING, state->before))
@@ -93,7 +93,7 @@ const struct fault FAULT_READ_ONLY = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = read_only_inject,
+    .prove = read_only_prove,
+    .heal = read_only_heal,
 };

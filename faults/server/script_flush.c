@@ -7,7 +7,7 @@
 enum { HASH = 40 };
 
 /* The state is the hash of the fault's own script, which the server had. */
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool script_flush_inject(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     if (!admin_command_ok(target->socket, &reply, report, "SCRIPT LOAD %s", "return 'lockstorm'")) return false;
     if (strlen(reply.text) != HASH) return fault_fail(report, "SCRIPT LOAD answered %.60s", reply.text);
@@ -15,7 +15,7 @@ static bool inject(struct fault_target *target, struct fault_report *report) {
     return admin_command_ok(target->socket, &reply, report, "SCRIPT FLUSH SYNC");
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
+static bool script_flush_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     if (!admin_command_ok(target->socket, &reply, report, "SCRIPT EXISTS %s", target->state)) return false;
     bool gone = strcmp(reply.text, "0") == 0;
@@ -24,7 +24,7 @@ static bool prove(struct fault_target *target, struct fault_report *report) {
     return gone;
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool script_flush_heal(struct fault_target *target, struct fault_report *report) {
     (void)target, (void)report;
     return true; /* a client that needs a script sends it again */
 }
@@ -37,7 +37,7 @@ const struct fault FAULT_SCRIPT_FLUSH = {
         "lease expires. Keys stay. Healing does nothing: clients load what they need.",
     .target = "server",
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = script_flush_inject,
+    .prove = script_flush_prove,
+    .heal = script_flush_heal,
 };

@@ -20,7 +20,7 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
-static struct slow_server_state *state_of(struct fault_target *target) {
+static struct slow_server_state *slow_server_state_of(struct fault_target *target) {
     return (struct slow_server_state *)(void *)target->state;
 }
 
@@ -33,7 +33,7 @@ static bool is_busy(const struct admin_reply *reply) {
  * whatever the speed of the machine. */
 static bool inject_script(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
-    struct slow_server_state *state = state_of(target);
+    struct slow_server_state *state = slow_server_state_of(target);
     struct fault_report unused;
     struct admin_reply reply;
     if (!admin_command_ok(target->socket, &reply, report, "CONFIG GET lua-time-limit")) return false;
@@ -61,7 +61,7 @@ static bool inject_sleep(struct fault_target *target, struct fault_report *repor
     if (!fault_option_number(target, "duration-ms", 1, LONGEST_MS, &duration_ms, report)) return false;
     if (means->virtual_time)
         return fault_fail(report, "a server sleeps in real time only: in virtual time, use how=script or pause-server");
-    state_of(target)->silent = true;
+    slow_server_state_of(target)->silent = true;
     means->server_silent(means->scheduler, target->server, true);
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%.3f", (double)duration_ms / 1e3);
@@ -70,15 +70,15 @@ static bool inject_sleep(struct fault_target *target, struct fault_report *repor
     return true;
 }
 
-static bool inject(struct fault_target *target, struct fault_report *report) {
+static bool slow_server_inject(struct fault_target *target, struct fault_report *report) {
     static const char *const HOW[] = {"script", "sleep", NULL};
     int how;
     if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
     return how == 0 ? inject_script(target, report) : inject_sleep(target, report);
 }
 
-static bool prove(struct fault_target *target, struct fault_report *report) {
-    const struct slow_server_state *state = state_of(target);
+static bool slow_server_prove(struct fault_target *target, struct fault_report *report) {
+    const struct slow_server_state *state = slow_server_state_of(target);
     struct admin_reply reply;
     struct fault_report unused;
     bool answered =
@@ -96,14 +96,14 @@ static bool heal_script(struct fault_target *target, struct fault_report *report
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
         if (!is_busy(&reply))
             return admin_command_ok(target->socket, &reply, report, "CONFIG SET lua-time-limit %s",
-                                    state_of(target)->limit_ms);
+                                    slow_server_state_of(target)->limit_ms);
     } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "its script does not end: %.200s", reply.text);
 }
 
-static bool heal(struct fault_target *target, struct fault_report *report) {
+static bool slow_server_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_means *means = target->means;
-    struct slow_server_state *state = state_of(target);
+    struct slow_server_state *state = slow_server_state_of(target);
     struct admin_reply reply;
     bool healed = true;
     int64_t duration_ms;
@@ -130,7 +130,7 @@ const struct fault FAULT_SLOW_SERVER = {
     .target = "server",
     .options = OPTIONS,
     .times = FAULT_VIRTUAL | FAULT_REAL,
-    .inject = inject,
-    .prove = prove,
-    .heal = heal,
+    .inject = slow_server_inject,
+    .prove = slow_server_prove,
+    .heal = slow_server_heal,
 };

@@ -84,16 +84,16 @@ static inline uint64_t word(const struct history_record *record, int number) {
 }
 
 /* Two words mixed into 128 bits (the mixing step of wyhash, public domain by Wang Yi). */
-static inline __uint128_t mix(uint64_t left, uint64_t right) {
+static inline __uint128_t history_mix(uint64_t left, uint64_t right) {
     return (__uint128_t)left * right;
 }
 
 static inline uint32_t checksum_of(const struct history_record *record, uint64_t index) {
     uint64_t first = (word(record, 0) >> 32 << 32) ^ index; /* without the checksum itself */
-    __uint128_t mixed = mix(first ^ 0xa0761d6478bd642fu, word(record, 1) ^ 0xe7037ed1a0b428dbu);
-    mixed ^= mix(word(record, 2) ^ 0x8ebc6af09c88c6e3u, word(record, 3) ^ 0x589965cc75374cc3u);
-    mixed ^= mix(word(record, 4) ^ 0x1d8e4e27c47d124fu, word(record, 5) ^ 0xeb44accab455d165u);
-    mixed ^= mix(word(record, 6) ^ 0x9fb21c651e98df25u, word(record, 7) ^ 0xbe4ba423396cfeb9u);
+    __uint128_t mixed = history_mix(first ^ 0xa0761d6478bd642fu, word(record, 1) ^ 0xe7037ed1a0b428dbu);
+    mixed ^= history_mix(word(record, 2) ^ 0x8ebc6af09c88c6e3u, word(record, 3) ^ 0x589965cc75374cc3u);
+    mixed ^= history_mix(word(record, 4) ^ 0x1d8e4e27c47d124fu, word(record, 5) ^ 0xeb44accab455d165u);
+    mixed ^= history_mix(word(record, 6) ^ 0x9fb21c651e98df25u, word(record, 7) ^ 0xbe4ba423396cfeb9u);
     uint64_t hash = (uint64_t)mixed ^ (uint64_t)(mixed >> 64);
     uint32_t checksum = (uint32_t)(hash ^ (hash >> 32));
     return checksum ? checksum : 1;

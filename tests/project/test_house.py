@@ -15,6 +15,8 @@ FLAT_LISTS = {"harness/lockstorm/cli/commands": 40}  # of like things, one a fil
 C_LINES_MOST, PYTHON_LINES_MOST = 70, 50
 TOPS = ("harness", "faults", "checkers")
 TYPE = re.compile(r"^(?:typedef )?(?:struct|enum|union) (\w+) \{", re.MULTILINE)
+# The first line of a definition begins at the margin, as clang-format writes it.
+C_FUNCTION = re.compile(r"^(?!typedef|#|extern)[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.MULTILINE)
 ENTRY_POINTS = {"main"}  # of the programs and of `python -m`
 # The same check of an adapter and of a plug-in has the same name, in two tables of checks.
 TWINS = {"lockstorm/conformance/adapter_check.py", "lockstorm/conformance/plugin_check.py"}
@@ -73,6 +75,16 @@ def test_a_c_type_name_occurs_once() -> None:
         for name in TYPE.findall(path.read_text()):
             places[name].add(path.name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_a_c_function_name_occurs_once() -> None:
+    """Static ones too: a search for a name finds one function, and a drawing of the calls no false arrow."""
+    places: dict[str, set[str]] = defaultdict(set)
+    for path in c_files():
+        for name in C_FUNCTION.findall(path.read_text()):
+            places[name].add(str(path.relative_to(paths.ROOT)))
+    assert len(places) > 3000, "the definitions are not recognised"
+    assert {name: where for name, where in places.items() if len(where) > 1 and name not in ENTRY_POINTS} == {}
 
 
 def test_a_file_name_occurs_once() -> None:
