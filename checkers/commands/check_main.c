@@ -86,7 +86,10 @@ static struct history_reader *input_open(const char *path) {
 /* The index of a word in a list. */
 static bool choose(const char *option, const char *word, const char *const *words, int count, int *chosen) {
     for (int each = 0; each < count; each++)
-        if (strcmp(word, words[each]) == 0) return *chosen = each, true;
+        if (strcmp(word, words[each]) == 0) {
+            *chosen = each;
+            return true;
+        }
     fprintf(stderr, "%s: %s is none of", option, word);
     for (int each = 0; each < count; each++) fprintf(stderr, " %s", words[each]);
     fprintf(stderr, "\n");
@@ -104,7 +107,10 @@ static bool check_request_parse(int argc, char **argv, struct check_request *req
         int chosen = 0;
         switch (option) {
         case 'r':
-            if (!demand_parse(&request->demand, optarg, &error)) return fprintf(stderr, "%s\n", error.text), false;
+            if (!demand_parse(&request->demand, optarg, &error)) {
+                fprintf(stderr, "%s\n", error.text);
+                return false;
+            }
             break;
         case 'R':
             if (!choose("--release-policy", optarg, RELEASE_POLICY, RELEASE_POLICIES, &chosen)) return false;
@@ -118,7 +124,10 @@ static bool check_request_parse(int argc, char **argv, struct check_request *req
         default: return false;
         }
     }
-    if (optind + 1 != argc) return fputs(USAGE, stderr), false;
+    if (optind + 1 != argc) {
+        fputs(USAGE, stderr);
+        return false;
+    }
     request->path = argv[optind];
     return true;
 }

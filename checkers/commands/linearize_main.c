@@ -137,8 +137,10 @@ static int judge_file(struct operations_file *file, const char *path, struct lin
     double began_s = now_s();
     request->model.leases = file->source.operations.policies.leases;
     if (!request->initial_given) request->model.initial = file->source.initial;
-    if (!linearizability_judge(&file->source, &request->model, &verdict))
-        return fprintf(stderr, "%.90s: %s\n", path, verdict.reason), EXIT_BAD;
+    if (!linearizability_judge(&file->source, &request->model, &verdict)) {
+        fprintf(stderr, "%.90s: %s\n", path, verdict.reason);
+        return EXIT_BAD;
+    }
     const struct linearizability_report report = {.source = &file->source,
                                                   .settings = &request->model,
                                                   .verdict = &verdict,
@@ -155,9 +157,13 @@ static int judge_file(struct operations_file *file, const char *path, struct lin
 /* Writes what was read instead. */
 static int write_file(const struct operations_file *file, const char *path, enum write_format format) {
     const char *fault = operations_unwritable(&file->source);
-    if (fault) return fprintf(stderr, "%.100s: %.150s\n", path, fault), EXIT_BAD;
+    if (fault) {
+        fprintf(stderr, "%.100s: %.150s\n", path, fault);
+        return EXIT_BAD;
+    }
     if (operations_write(&file->source, format, stdout)) return EXIT_SUCCESS;
-    return fprintf(stderr, "the output could not be written\n"), EXIT_BAD;
+    fprintf(stderr, "the output could not be written\n");
+    return EXIT_BAD;
 }
 
 int main(int argc, char **argv) {

@@ -77,7 +77,8 @@ static bool key_read(struct text *text, char *key) {
     text->at++;
     if (!atlas_string_read(text, key) || !atlas_blanks(text)) return false;
     if (text_peek(text) != ':') return atlas_unexpected(text, "where a ':' should be");
-    return text->at++, true;
+    text->at++;
+    return true;
 }
 
 /* After a value: a comma (*more) or the closing byte. */
@@ -95,7 +96,10 @@ static bool nested_skip(struct text *text, int closing, int depth) {
     struct value value;
     if (depth > TEXT_DEPTH) return text_fail(text, text_offset(text), "nested deeper than %d", TEXT_DEPTH);
     if (!atlas_blanks(text)) return false;
-    if (text_peek(text) == closing) return text->at++, true;
+    if (text_peek(text) == closing) {
+        text->at++;
+        return true;
+    }
     for (bool more = true; more;) {
         if (closing == '}' && !key_read(text, NULL)) return false;
         if (!value_read(text, &value, depth) || !more_follows(text, closing, &more)) return false;
@@ -107,7 +111,11 @@ static bool value_read(struct text *text, struct value *value, int depth) {
     if (!atlas_blanks(text)) return false;
     value->offset = text_offset(text);
     int byte = text_peek(text);
-    if (byte == '"') return text->at++, value->kind = VALUE_STRING, atlas_string_read(text, value->word);
+    if (byte == '"') {
+        text->at++;
+        value->kind = VALUE_STRING;
+        return atlas_string_read(text, value->word);
+    }
     if (byte != '{' && byte != '[') return atlas_word_read(text, value);
     text->at++;
     value->kind = VALUE_NESTED;
@@ -144,7 +152,10 @@ static bool object_read(struct text *text, struct object_read *object) {
 
 static bool word_among(const struct value *value, const char *const *words, int count, int *which) {
     for (int each = 0; each < count && value->kind == VALUE_STRING; each++)
-        if (strcmp(value->word, words[each]) == 0) return *which = each, true;
+        if (strcmp(value->word, words[each]) == 0) {
+            *which = each;
+            return true;
+        }
     return false;
 }
 
@@ -159,24 +170,35 @@ static enum parse_result object_take(struct text *text, struct operations *opera
     static const char *const types[] = {"invoke", "ok", "fail", "info"}, *const kinds[] = {"lock", "unlock", "refresh"};
     struct operation_event event = {.at = number, .value = OPERATION_NIL, .from = OPERATION_NIL};
     int type, kind;
-    if (!word_among(&object->type, types, 4, &type))
-        return text_fail(text, object->offset, "\"type\" must be invoke, ok, fail or info"), PARSE_BAD;
-    if (object->process.kind == VALUE_NONE)
-        return text_fail(text, object->offset, "an object without \"process\" is no operation"), PARSE_BAD;
+    if (!word_among(&object->type, types, 4, &type)) {
+        text_fail(text, object->offset, "\"type\" must be invoke, ok, fail or info");
+        return PARSE_BAD;
+    }
+    if (object->process.kind == VALUE_NONE) {
+        text_fail(text, object->offset, "an object without \"process\" is no operation");
+        return PARSE_BAD;
+    }
     if (object->process.kind != VALUE_NUMBER) return PARSE_DONE; /* the nemesis */
-    if (!object->process.whole)
-        return text_fail(text, object->process.offset, "\"process\" must be a whole number"), PARSE_BAD;
-    if (!word_among(&object->f, kinds, 3, &kind))
-        return text_fail(text, object->offset, "\"f\" must be lock, refresh or unlock"), PARSE_BAD;
+    if (!object->process.whole) {
+        text_fail(text, object->process.offset, "\"process\" must be a whole number");
+        return PARSE_BAD;
+    }
+    if (!word_among(&object->f, kinds, 3, &kind)) {
+        text_fail(text, object->offset, "\"f\" must be lock, refresh or unlock");
+        return PARSE_BAD;
+    }
     event.process = object->process.number;
     event.kind = kind == 0 ? OPERATION_ACQUIRE : kind == 1 ? OPERATION_RELEASE : OPERATION_RENEW;
     event.type = (enum event_type)type;
     if (event.type == EVENT_INVOKE) {
-        if (object->value.kind != VALUE_STRING || !object->value.word[0])
-            return text_fail(text, object->offset, "the \"value\" of an invocation must name a lock"), PARSE_BAD;
-        if (strlen(object->value.word) == TEXT_WORD - 1)
-            return text_fail(text, object->value.offset, "a lock's name must have less than %d bytes", TEXT_WORD - 1),
-                   PARSE_BAD;
+        if (object->value.kind != VALUE_STRING || !object->value.word[0]) {
+            text_fail(text, object->offset, "the \"value\" of an invocation must name a lock");
+            return PARSE_BAD;
+        }
+        if (strlen(object->value.word) == TEXT_WORD - 1) {
+            text_fail(text, object->value.offset, "a lock's name must have less than %d bytes", TEXT_WORD - 1);
+            return PARSE_BAD;
+        }
         event.object = object->value.word;
     }
     if (event.type == EVENT_OK && !says_yes(&object->value)) event.type = EVENT_FAIL;
@@ -201,7 +223,8 @@ static bool next_object(struct text *text, uint32_t number, int *closing, bool *
     if (text_peek(text) == TEXT_END && *closing != ']') return true;
     if (text_peek(text) != '{' || *closing == CLOSED)
         return atlas_unexpected(text, "where the object of an operation should be");
-    return text->at++, *found = true;
+    text->at++;
+    return *found = true;
 }
 
 enum parse_result atlas_read(struct text *text, struct operations *operations) {

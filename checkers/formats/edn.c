@@ -53,8 +53,10 @@ static bool edn_word_read(struct text *text, char *word) {
     for (;;) {
         size_t at = text->at;
         for (; at < text->end && !CLASS[text->buffer[at]]; at++) {
-            if (text->buffer[at] < ' ' || text->buffer[at] == 127)
-                return text->at = at, edn_unexpected(text, "in a word");
+            if (text->buffer[at] < ' ' || text->buffer[at] == 127) {
+                text->at = at;
+                return edn_unexpected(text, "in a word");
+            }
             if (word && used < TEXT_WORD - 1) word[used++] = (char)text->buffer[at];
         }
         text->at = at;
@@ -116,9 +118,18 @@ static bool skip_until(struct text *text, int closing, bool pairs, int depth) {
 /* After a '#' that does not discard. */
 static bool skip_dispatch(struct text *text, int depth) {
     int byte = text_peek(text);
-    if (byte == '{') return text->at++, skip_until(text, '}', false, depth);
-    if (byte == '"') return text->at++, edn_string_read(text, NULL);
-    if (byte == '#') return text->at++, edn_word_read(text, NULL);
+    if (byte == '{') {
+        text->at++;
+        return skip_until(text, '}', false, depth);
+    }
+    if (byte == '"') {
+        text->at++;
+        return edn_string_read(text, NULL);
+    }
+    if (byte == '#') {
+        text->at++;
+        return edn_word_read(text, NULL);
+    }
     if (byte != TEXT_END && is_space(byte)) return edn_unexpected(text, "after #");
     return edn_word_read(text, NULL) && form_skip(text, depth + 1);
 }
@@ -128,12 +139,12 @@ static bool form_skip(struct text *text, int depth) {
     if (depth > TEXT_DEPTH) return text_fail(text, text_offset(text), "nested deeper than %d", TEXT_DEPTH);
     if (!edn_blanks(text, depth)) return false;
     switch (text_peek(text)) {
-    case '(': return text->at++, skip_until(text, ')', false, depth);
-    case '[': return text->at++, skip_until(text, ']', false, depth);
-    case '{': return text->at++, skip_until(text, '}', true, depth);
-    case '"': return text->at++, edn_string_read(text, NULL);
-    case '#': return text->at++, skip_dispatch(text, depth);
-    case '^': return text->at++, form_skip(text, depth + 1) && form_skip(text, depth + 1);
+    case '(': text->at++; return skip_until(text, ')', false, depth);
+    case '[': text->at++; return skip_until(text, ']', false, depth);
+    case '{': text->at++; return skip_until(text, '}', true, depth);
+    case '"': text->at++; return edn_string_read(text, NULL);
+    case '#': text->at++; return skip_dispatch(text, depth);
+    case '^': text->at++; return form_skip(text, depth + 1) && form_skip(text, depth + 1);
     case '\\':
         text->at++;
         if (text_next(text) == TEXT_END) return edn_unexpected(text, "in a character");
@@ -169,7 +180,10 @@ static bool read_sequence(struct text *text, struct form *form, int closing, int
     for (;; form->element_count++) {
         struct form element;
         if (!edn_blanks(text, depth)) return false;
-        if (text_peek(text) == closing) return text->at++, true;
+        if (text_peek(text) == closing) {
+            text->at++;
+            return true;
+        }
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
         if (!edn_form_read(text, &element, depth + 1)) return false;
         if (form->element_count == 0) snprintf(form->word, sizeof form->word, "%s", element.word);
@@ -184,7 +198,10 @@ static bool read_map(struct text *text, struct form *form, int depth) {
     for (;;) {
         struct form key, value;
         if (!edn_blanks(text, depth)) return false;
-        if (text_peek(text) == '}') return text->at++, true;
+        if (text_peek(text) == '}') {
+            text->at++;
+            return true;
+        }
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
         if (!edn_form_read(text, &key, depth + 1) || !edn_form_read(text, &value, depth + 1)) return false;
         bool token = key.kind == FORM_KEYWORD && (strcmp(key.word, "token") == 0 || strcmp(key.word, "fence") == 0);
@@ -208,9 +225,18 @@ static bool edn_form_read(struct text *text, struct form *form, int depth) {
         text->at++;
         return edn_string_read(text, form->word);
     }
-    if (!nested && byte == '[') return text->at++, read_sequence(text, form, ']', depth);
-    if (!nested && byte == '(') return text->at++, read_sequence(text, form, ')', depth);
-    if (!nested && byte == '{') return text->at++, read_map(text, form, depth);
+    if (!nested && byte == '[') {
+        text->at++;
+        return read_sequence(text, form, ']', depth);
+    }
+    if (!nested && byte == '(') {
+        text->at++;
+        return read_sequence(text, form, ')', depth);
+    }
+    if (!nested && byte == '{') {
+        text->at++;
+        return read_map(text, form, depth);
+    }
     if (byte == '#' || byte == '^' || byte == '\\' || ends_word(byte)) return form_skip(text, depth);
     return read_word(text, form);
 }
@@ -235,7 +261,10 @@ static bool map_read(struct text *text, struct map *map) {
     for (;;) {
         struct form key;
         if (!edn_blanks(text, 1)) return false;
-        if (text_peek(text) == '}') return text->at++, true;
+        if (text_peek(text) == '}') {
+            text->at++;
+            return true;
+        }
         if (text_peek(text) == TEXT_END) return text_fail(text, map->offset, "a map that does not end");
         if (!edn_form_read(text, &key, 2)) return false;
         struct form *place = map_place(map, &key);
@@ -249,7 +278,10 @@ static bool map_read(struct text *text, struct map *map) {
 static bool map_type(struct text *text, const struct map *map, enum event_type *type) {
     static const char *const names[] = {"invoke", "ok", "fail", "info"};
     for (int each = 0; each < 4 && map->type.kind == FORM_KEYWORD; each++)
-        if (strcmp(map->type.word, names[each]) == 0) return *type = (enum event_type)each, true;
+        if (strcmp(map->type.word, names[each]) == 0) {
+            *type = (enum event_type)each;
+            return true;
+        }
     if (map->type.kind == FORM_NONE) return text_fail(text, map->offset, "a map without :type is no operation");
     return text_fail(text, map->type.offset, ":type must be :invoke, :ok, :fail or :info");
 }
@@ -262,7 +294,10 @@ static bool map_kind(struct text *text, const struct map *map, enum operation_ki
                  {"unlock", OPERATION_RELEASE},  {"renew", OPERATION_RENEW},  {"refresh", OPERATION_RENEW},
                  {"read", OPERATION_READ},       {"write", OPERATION_WRITE},  {"cas", OPERATION_CAS}};
     for (size_t each = 0; each < sizeof names / sizeof names[0] && map->f.kind == FORM_KEYWORD; each++)
-        if (strcmp(map->f.word, names[each].word) == 0) return *kind = names[each].kind, true;
+        if (strcmp(map->f.word, names[each].word) == 0) {
+            *kind = names[each].kind;
+            return true;
+        }
     if (map->f.kind == FORM_NONE) return text_fail(text, map->offset, "a map without :f is no operation");
     return text_fail(text, map->f.offset, ":f must be :acquire, :release, :renew, :read, :write or :cas");
 }
@@ -310,18 +345,23 @@ static enum parse_result map_take(struct text *text, struct operations *operatio
     enum event_type type = EVENT_INVOKE;
     char name[TEXT_WORD + 1];
     if (!map_type(text, map, &type)) return PARSE_BAD;
-    if (map->process.kind == FORM_NONE)
-        return text_fail(text, map->offset, "a map without :process is no operation"), PARSE_BAD;
+    if (map->process.kind == FORM_NONE) {
+        text_fail(text, map->offset, "a map without :process is no operation");
+        return PARSE_BAD;
+    }
     if (map->process.kind != FORM_NUMBER) return PARSE_DONE; /* the nemesis */
     if (!map_kind(text, map, &event.kind)) return PARSE_BAD;
-    if (map->owner.kind != FORM_NONE && map->owner.kind != FORM_NUMBER)
-        return text_fail(text, map->owner.offset, ":owner must be a number"), PARSE_BAD;
+    if (map->owner.kind != FORM_NONE && map->owner.kind != FORM_NUMBER) {
+        text_fail(text, map->owner.offset, ":owner must be a number");
+        return PARSE_BAD;
+    }
     event.type = type;
     event.process = map->owner.kind == FORM_NUMBER ? map->owner.number : map->process.number;
     if (map->lock.kind != FORM_NONE && map->lock.kind != FORM_NIL) {
-        if (!map->lock.word[0] || strlen(map->lock.word) >= TEXT_WORD - 2) /* perhaps cut, and a colon is gone */
-            return text_fail(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 2),
-                   PARSE_BAD;
+        if (!map->lock.word[0] || strlen(map->lock.word) >= TEXT_WORD - 2) { /* perhaps cut, and a colon is gone */
+            text_fail(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 2);
+            return PARSE_BAD;
+        }
         snprintf(name, sizeof name, "%s", map->lock.word);
         event.object = name;
     }
@@ -340,7 +380,10 @@ static bool next_map(struct text *text, int *closing, bool *found) {
         if (byte == TEXT_END && *closing)
             return text_fail(text, text_offset(text), "the file ends before '%c'", *closing);
         if (byte == TEXT_END) return true;
-        if (byte == '{') return text->at++, *found = true;
+        if (byte == '{') {
+            text->at++;
+            return *found = true;
+        }
         if (byte == '#' && text_peek_second(text) != '{' && text_peek_second(text) != '"') {
             text->at++;
             if (ends_word(text_peek(text))) return edn_unexpected(text, "after #");

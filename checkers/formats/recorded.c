@@ -43,7 +43,10 @@ const char *recorded_name(const struct recorded *recorded, int64_t index, char *
     for (size_t low = 0, high = recorded->name_count; low < high;) {
         size_t middle = (low + high) / 2;
         const struct recorded_name *name = &recorded->names[middle];
-        if (name->index == index) return snprintf(buffer, size, "%s", name->bytes), buffer;
+        if (name->index == index) {
+            snprintf(buffer, size, "%s", name->bytes);
+            return buffer;
+        }
         if (name->index < index) low = middle + 1;
         else high = middle;
     }
@@ -98,11 +101,19 @@ static bool operation_take(struct recorded *recorded, const struct history_recor
 }
 
 bool recorded_take(struct recorded *recorded, const struct history_record *record, uint64_t index) {
-    if (record->checksum == 0) return recorded->source->torn++, true;
-    if (record->kind == HISTORY_TEXT_MORE) return name_more(recorded, record), true;
+    if (record->checksum == 0) {
+        recorded->source->torn++;
+        return true;
+    }
+    if (record->kind == HISTORY_TEXT_MORE) {
+        name_more(recorded, record);
+        return true;
+    }
     if (record->kind == HISTORY_TEXT) return name_begin(recorded, record, index);
-    if (record->kind == HISTORY_ACTOR_EXIT)
-        return operations_end_process(&recorded->source->operations, record->name), true;
+    if (record->kind == HISTORY_ACTOR_EXIT) {
+        operations_end_process(&recorded->source->operations, record->name);
+        return true;
+    }
     return operation_take(recorded, record, index);
 }
 

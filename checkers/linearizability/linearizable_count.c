@@ -47,8 +47,14 @@ static bool add_due(struct kind_count *kind, uint32_t end, struct limits *limits
 
 /* Places another operation of the kind early. False: there is none. */
 static bool place_another(struct kind_count *kind) {
-    if (kind->due_count > 0) return kind->due_count--, true;
-    if (kind->free > 0) return kind->free--, true;
+    if (kind->due_count > 0) {
+        kind->due_count--;
+        return true;
+    }
+    if (kind->free > 0) {
+        kind->free--;
+        return true;
+    }
     return false;
 }
 

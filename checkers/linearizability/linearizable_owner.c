@@ -296,7 +296,10 @@ static void owner_called(struct owner_sweep *sweep, uint32_t index) {
 static bool owner_take(struct owner_sweep *sweep, uint32_t event) {
     uint32_t index = event / 2;
     const struct operation *operation = &sweep->timeline->object->list[index];
-    if (event % 2 == 0) return owner_called(sweep, index), true;
+    if (event % 2 == 0) {
+        owner_called(sweep, index);
+        return true;
+    }
     for (size_t each = 0; each < sweep->under_way_count; each++)
         if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
     if (operation->kind == OPERATION_RELEASE) release_returned(sweep, operation);

@@ -163,13 +163,15 @@ static bool uses_settle(struct register_search *search, size_t start, uint32_t *
             (count && memcmp(uses->pool + uses->starts[each], uses->pool + start, count * sizeof *uses->pool) != 0))
             continue;
         uses->pool_count = start;
-        return *number = each, true;
+        *number = each;
+        return true;
     }
     if (!limits_grow(search->limits, (void **)&uses->starts, sizeof *uses->starts, uses->count, &uses->room))
         return false;
     uses->starts[uses->count] = (uint32_t)start;
     uses->table[place] = (uint32_t)++uses->count;
-    return *number = (uint32_t)uses->count - 1, true;
+    *number = (uint32_t)uses->count - 1;
+    return true;
 }
 
 /* *number: that of the list with one more use of a sort. False: a limit is reached. */
@@ -335,7 +337,8 @@ static bool register_called(struct register_search *search, uint32_t index) {
             struct sort *sort = &search->sorts[each];
             if (sort->kind != operation->kind || sort->value != operation->value || sort->from != operation->from)
                 continue;
-            return sort->called++, true;
+            sort->called++;
+            return true;
         }
         if (!limits_grow(search->limits, (void **)&search->sorts, sizeof *search->sorts, search->sort_count,
                          &search->sort_room))
@@ -372,7 +375,10 @@ static bool returned(struct register_search *search, uint32_t index) {
             if (it.placed & bit) it.placed &= ~bit, set_add(search, &search->next, &it);
             else expand(search, &it, slot);
         }
-        if (search->next.count == 0 && !search->limits->exceeded[0]) return register_violated(search, index), false;
+        if (search->next.count == 0 && !search->limits->exceeded[0]) {
+            register_violated(search, index);
+            return false;
+        }
         prune(search);
     }
     search->busy &= ~bit;

@@ -58,7 +58,10 @@ bool linearizability_judge(struct operation_source *source, const struct lineari
         if (source->fault[0] || source->limits.exceeded[0]) break;
         const struct concurrent_object *object = &source->operations.objects[each];
         linearizable_decide(object, (uint32_t)source->operations.process_count, settings, &source->limits, &result);
-        if (result.inapplicable) return snprintf(verdict->reason, sizeof verdict->reason, "%s", result.fault), false;
+        if (result.inapplicable) {
+            snprintf(verdict->reason, sizeof verdict->reason, "%s", result.fault);
+            return false;
+        }
         firm |= has_firm(object, settings->model);
         add_result(verdict, source, object, &result);
     }

@@ -32,7 +32,10 @@ static bool kill_client_inject(struct fault_target *target, struct fault_report 
     int64_t until_ms = real_time_deadline_ms(END_LIMIT_MS);
     do {
         if (!read_exit(target->pid, &info, report)) return false;
-        if (info.si_pid != 0) return means->process_ended(means->scheduler, target->pid), true;
+        if (info.si_pid != 0) {
+            means->process_ended(means->scheduler, target->pid);
+            return true;
+        }
     } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "process %d did not end", target->pid);
 }

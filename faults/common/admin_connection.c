@@ -22,7 +22,10 @@ redisReply *admin_connection_read(redisContext *link, int limit_ms) {
 
 redisContext *admin_connection_reach(const char *socket, int limit_ms, struct fault_report *report) {
     struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
-    if (!socket) return fault_fail(report, "this target has no socket for commands"), NULL;
+    if (!socket) {
+        fault_fail(report, "this target has no socket for commands");
+        return NULL;
+    }
     redisContext *link = redisConnectUnixWithTimeout(socket, limit);
     if (link && !link->err && redisSetTimeout(link, limit) == REDIS_OK) return link;
     fault_fail(report, "%.100s: %.100s", socket, link ? link->errstr : "out of memory");

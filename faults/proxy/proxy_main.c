@@ -85,8 +85,10 @@ int main(int argc, char **argv) {
     struct address_error reason;
     struct proxy proxy = {0};
     zygote_begin(&argc, &argv);
-    if (!proxy_main_parse_options(argc, argv, &given) || !open_files(&proxy, &given, &error))
-        return fprintf(stderr, "proxy: %s\n", error.text), 2;
+    if (!proxy_main_parse_options(argc, argv, &given) || !open_files(&proxy, &given, &error)) {
+        fprintf(stderr, "proxy: %s\n", error.text);
+        return 2;
+    }
     raise_descriptor_limit();
     proxy.buffer = malloc(MESSAGE_HEAD + READ_SIZE);
     proxy.loop = ev_default_loop(EVFLAG_AUTO);

@@ -91,7 +91,10 @@ static enum scan_result number_end(struct resp_scanner *scanner) {
     bool bulk = scanner->element_type == '$' || scanner->element_type == '!' || scanner->element_type == '=';
     if (scanner->number < -1 || (scanner->side == RESP_REQUESTS && bulk && scanner->number < 0)) return SCAN_BROKEN;
     if (!bulk) return aggregate_begin(scanner, outermost);
-    if (scanner->number < 0) return word_end(scanner), element_end(scanner);
+    if (scanner->number < 0) {
+        word_end(scanner);
+        return element_end(scanner);
+    }
     scanner->payload = scanner->number;
     scanner->state = scanner->payload ? AT_PAYLOAD : AT_PAYLOAD_END;
     scanner->carriage = false;
@@ -147,7 +150,10 @@ static enum scan_result scan_line(struct resp_scanner *scanner, const char **at,
     *at = newline ? newline + 1 : end;
     scanner->carriage = carriage && !newline;
     if (!newline) return SCAN_ON;
-    if (!carriage) return word_add(scanner, "\n", 1), SCAN_ON;
+    if (!carriage) {
+        word_add(scanner, "\n", 1);
+        return SCAN_ON;
+    }
     word_end(scanner);
     return element_end(scanner);
 }
@@ -217,8 +223,10 @@ static enum scan_result scan_state(struct resp_scanner *scanner, const char **at
 
 /* Parses the number of a header that is completely there; returns what follows it, NULL: scan it byte by byte. */
 static inline const char *number_at_once(const char *at, const char *end, int64_t *number) {
-    if (end - at >= 3 && at[0] >= '0' && at[0] <= '9' && at[1] == '\r' && at[2] == '\n') /* nearly always */
-        return *number = at[0] - '0', at + 3;
+    if (end - at >= 3 && at[0] >= '0' && at[0] <= '9' && at[1] == '\r' && at[2] == '\n') { /* nearly always */
+        *number = at[0] - '0';
+        return at + 3;
+    }
     *number = 0;
     if (at == end || *at < '0' || *at > '9') return NULL;
     for (int digits = 0; at < end && *at >= '0' && *at <= '9'; at++) {

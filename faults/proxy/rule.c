@@ -118,9 +118,18 @@ static void set_bytes(struct span *span, bool *has, struct span word) {
 /* Sets an option that has a value. False: there is no such option, or the value does not fit. */
 static bool set_option(struct rule *rule, struct span option, struct span value) {
     int64_t seed;
-    if (rule_word_is(option, "COMMAND")) return set_command(rule, value), value.length > 0;
-    if (rule_word_is(option, "KEY")) return set_bytes(&rule->key, &rule->has_key, value), true;
-    if (rule_word_is(option, "ARG")) return set_bytes(&rule->argument, &rule->has_argument, value), true;
+    if (rule_word_is(option, "COMMAND")) {
+        set_command(rule, value);
+        return value.length > 0;
+    }
+    if (rule_word_is(option, "KEY")) {
+        set_bytes(&rule->key, &rule->has_key, value);
+        return true;
+    }
+    if (rule_word_is(option, "ARG")) {
+        set_bytes(&rule->argument, &rule->has_argument, value);
+        return true;
+    }
     if (rule_word_is(option, "NTH")) return rule_number(value, 1, &rule->nth);
     if (rule_word_is(option, "COUNT")) return rule_number(value, 1, &rule->count);
     if (rule_word_is(option, "JITTER")) return rule->action == RULE_DELAY && rule_number(value, 0, &rule->jitter_ms);

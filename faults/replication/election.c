@@ -82,7 +82,10 @@ bool election_shows(struct fault_target *target, struct fault_report *report) {
     struct fault_report seen;
     if (!elected) return fault_fail(report, "no replica was elected");
     if (!role_is(elected->socket, "master", report)) return false;
-    if (!replication_shows(&election->replication, target, elected->socket, &seen)) return *report = seen, false;
+    if (!replication_shows(&election->replication, target, elected->socket, &seen)) {
+        *report = seen;
+        return false;
+    }
     snprintf(report->text, sizeof report->text, "%s was elected; %.160s", elected->name, seen.text);
     return true;
 }

@@ -97,7 +97,10 @@ static bool failover_prove(struct fault_target *target, struct fault_report *rep
     if (!clock_option(target, &ahead_ms, report)) return false;
     if (ahead_ms != 0 && !clock_shows(new, ahead_ms, report)) return false;
     struct fault_report seen;
-    if (!replication_shows(&state->replication, target, new->socket, &seen)) return *report = seen, false;
+    if (!replication_shows(&state->replication, target, new->socket, &seen)) {
+        *report = seen;
+        return false;
+    }
     snprintf(report->text, sizeof report->text, "%s is a master beside %s; %.120s", new->name, target->name, seen.text);
     return true;
 }

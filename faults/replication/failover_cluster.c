@@ -98,7 +98,10 @@ static bool failover_cluster_inject(struct fault_target *target, struct fault_re
 
 static bool failover_cluster_prove(struct fault_target *target, struct fault_report *report) {
     struct fault_report seen;
-    if (!election_shows(target, &seen)) return *report = seen, false;
+    if (!election_shows(target, &seen)) {
+        *report = seen;
+        return false;
+    }
     if (!others_agree(target, report)) return false;
     snprintf(report->text, sizeof report->text, "CLUSTER NODES: it is the master of slots %s; %.120s",
              election_of(target)->range, seen.text);

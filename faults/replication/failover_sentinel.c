@@ -95,7 +95,10 @@ static bool failover_sentinel_prove(struct fault_target *target, struct fault_re
     struct admin_reply reply, named;
     char name[MASTER_NAME];
     if (!master_name(target, name, sizeof name, report)) return false;
-    if (!election_shows(target, &seen)) return *report = seen, false;
+    if (!election_shows(target, &seen)) {
+        *report = seen;
+        return false;
+    }
     int agreed = 0, asked = 0;
     for (const struct fault_target *each = next_sentinel(target->other); each; each = next_sentinel(each->other)) {
         if (!admin_command_ok(each->socket, &reply, report, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", name)) return false;

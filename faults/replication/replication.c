@@ -54,8 +54,10 @@ static bool is_connected(const char *socket) {
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
     int64_t until_ms = real_time_deadline_ms(limit_ms);
     do
-        if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket)))
-            return report->text[0] = '\0', true;
+        if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket))) {
+            report->text[0] = '\0';
+            return true;
+        }
     while (real_time_pause(until_ms, ROLE_POLL_US));
     return false;
 }

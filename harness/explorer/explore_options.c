@@ -105,7 +105,10 @@ static bool fault_option(const char *text, struct fault_budget *budget) {
 
 static bool strategy_option(const char *text, enum strategy_kind *strategy) {
     for (unsigned each = 0; each < sizeof STRATEGY_NAMES / sizeof STRATEGY_NAMES[0]; each++)
-        if (strcmp(text, STRATEGY_NAMES[each]) == 0) return *strategy = (enum strategy_kind)each, true;
+        if (strcmp(text, STRATEGY_NAMES[each]) == 0) {
+            *strategy = (enum strategy_kind)each;
+            return true;
+        }
     return false;
 }
 
@@ -247,15 +250,19 @@ static bool option_take(struct explore_arguments *arguments, int option, char *t
 
 bool explore_options_parse(int argc, char **argv, struct explore_arguments *arguments) {
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
-        if (!option_take(arguments, option, optarg))
-            return fprintf(stderr, "explore: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]), false;
+        if (!option_take(arguments, option, optarg)) {
+            fprintf(stderr, "explore: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]);
+            return false;
+        }
     struct world_settings *world = &arguments->world;
     int each = 1 + world->replicas; /* servers a node */
     bool whole = world->lock && world->clients && world->nodes && world->nodes == arguments->clocks &&
                  world->nodes % each == 0 && world->nodes / each <= WORLD_NODES && arguments->directory &&
                  optind == argc;
-    if (!whole)
-        return fprintf(stderr, "explore: lock, clients, directory and a clock for each node are required\n"), false;
+    if (!whole) {
+        fprintf(stderr, "explore: lock, clients, directory and a clock for each node are required\n");
+        return false;
+    }
     world->nodes /= each;
     snprintf(arguments->history, sizeof arguments->history, "%s/history", arguments->directory);
     snprintf(arguments->sink, sizeof arguments->sink, "%s/sink", arguments->directory);

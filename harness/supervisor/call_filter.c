@@ -71,7 +71,10 @@ static void filter_fill(struct filter *filter) {
 int call_filter_install(void) {
     static struct filter filter;
     filter_fill(&filter);
-    if (filter.count == INSTRUCTIONS_MOST) return errno = E2BIG, -1;
+    if (filter.count == INSTRUCTIONS_MOST) {
+        errno = E2BIG;
+        return -1;
+    }
     struct sock_fprog program = {filter.count, filter.instructions};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,

@@ -219,7 +219,10 @@ static bool deliver_events(struct supervisor *supervisor, struct held_call *held
     int most = (int)arguments[2];
     int count = epoll_wait(held->fds[0].fd, events, most < EVENTS_MOST ? most : EVENTS_MOST, 0);
     if (count == 0) return false;
-    if (count < 0) return held_call_ready(supervisor, held, END_REFUSE, errno), true;
+    if (count < 0) {
+        held_call_ready(supervisor, held, END_REFUSE, errno);
+        return true;
+    }
     bool written = program_write(held->process, arguments[1], events, (size_t)count * sizeof events[0]);
     held_call_ready(supervisor, held, written ? END_ANSWER : END_REFUSE, written ? count : EFAULT);
     return true;

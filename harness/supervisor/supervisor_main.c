@@ -31,7 +31,7 @@ struct supervisor_arguments {
     char **words;
 };
 
-static bool supervisor_main_argument_number(const char *text, int64_t *value) {
+static bool supervisor_number(const char *text, int64_t *value) {
     char *end;
     errno = 0;
     *value = strtoll(text, &end, 10);
@@ -58,10 +58,10 @@ static bool parse_arguments(int argc, char **argv, struct supervisor_arguments *
     for (int option; good && (option = getopt_long(argc, argv, "+", OPTIONS, NULL)) != -1;) {
         switch (option) {
         case 'p': arguments->page = optarg; break;
-        case 't': good = supervisor_main_argument_number(optarg, &arguments->task); break;
-        case 's': good = supervisor_main_argument_number(optarg, &arguments->seed); break;
-        case 'T': good = supervisor_main_argument_number(optarg, &arguments->turn_fd); break;
-        case 'Y': good = supervisor_main_argument_number(optarg, &arguments->yield_fd); break;
+        case 't': good = supervisor_number(optarg, &arguments->task); break;
+        case 's': good = supervisor_number(optarg, &arguments->seed); break;
+        case 'T': good = supervisor_number(optarg, &arguments->turn_fd); break;
+        case 'Y': good = supervisor_number(optarg, &arguments->yield_fd); break;
         case 'r': arguments->trace = optarg; break;
         case 'a': arguments->alone = true; break;
         case 'c': arguments->counts = true; break;

@@ -183,15 +183,19 @@ static bool await_call(struct supervisor *supervisor) {
         if ((ready > 0 && fds[0].revents & POLLIN) || forget_killed(supervisor)) return true;
         if (ready == 0 && forget_unborn(supervisor)) return true;
         int64_t now_ns = processor_ns(supervisor);
-        if (now_ns - began_ns > SPIN_MS * (int64_t)CLOCK_NS_PER_MS) return break_spin(supervisor), true;
+        if (now_ns - began_ns > SPIN_MS * (int64_t)CLOCK_NS_PER_MS) {
+            break_spin(supervisor);
+            return true;
+        }
         if (now_ns != used_ns) until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
         used_ns = now_ns;
         if (!hang_limit_is_over(until_ns)) continue;
         struct blocked_thread blocked;
         bool waits = thread_states_find_blocked(supervisor, &blocked);
-        if (waits && (!blocked.by_device || hang_limit_is_over(device_until_ns)))
-            return supervisor_give_up(supervisor, "the program waits in a call that is not known: %s", blocked.call),
-                   false;
+        if (waits && (!blocked.by_device || hang_limit_is_over(device_until_ns))) {
+            supervisor_give_up(supervisor, "the program waits in a call that is not known: %s", blocked.call);
+            return false;
+        }
         until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
     }
 }

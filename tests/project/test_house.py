@@ -87,6 +87,23 @@ def test_a_c_function_name_occurs_once() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1 and name not in ENTRY_POINTS} == {}
 
 
+def returned(text: str) -> Iterator[str]:
+    """What each return of a C file returns, without texts, comments and what stands in brackets."""
+    text = re.sub(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", "", text, flags=re.DOTALL)
+    for found in re.findall(r"\breturn\b([^;]*);", text):
+        bare, before = found, ""
+        while bare != before:
+            bare, before = re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}", "", bare), bare
+        yield bare
+
+
+def test_a_return_does_one_thing() -> None:
+    """`return step(), value;` hides the step."""
+    assert list(returned("return (a, b), c; return f(a, (b, c)); return ',';")) == [" , c", " f", " "], "a control"
+    hidden = {path.name for path in c_files() if any("," in value for value in returned(path.read_text()))}
+    assert hidden == set()
+
+
 def test_a_file_name_occurs_once() -> None:
     """A .c and its .h are one; a Python module and a C file may be about the same thing."""
     for kinds in ((".c", ".h"), (".py",)):

@@ -45,7 +45,10 @@ static int64_t pop_limit_ms(int64_t lease_ms, bool expires, int64_t left_ms) {
 static bool await_signal(struct lock *lock, bool expires, int64_t left_ms) {
     const struct signal_list *self = lock->state;
     int64_t limit_ms = pop_limit_ms(lock->options.lease_ms, expires, left_ms);
-    if (limit_ms == 0) return env_sleep(lock->env, left_ms), true; /* BLPOP takes 0 for "no limit" */
+    if (limit_ms == 0) {
+        env_sleep(lock->env, left_ms);
+        return true; /* BLPOP takes 0 for "no limit" */
+    }
     const struct env_reply *reply =
         limit_ms == FOR_EVER
             ? env_command_blocking(lock->env, 0, FOR_EVER, "BLPOP %b 0", self->list, self->list_length)

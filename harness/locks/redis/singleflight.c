@@ -19,7 +19,10 @@ static struct lock_grant singleflight_acquire(struct lock *lock, int64_t wait_ms
 /* The release of the last call releases the lock; so does that of a grant whose outcome was unknown. */
 static enum outcome singleflight_release(struct lock *lock) {
     struct singleflight *self = lock->state;
-    if (self->calls > 1) return self->calls--, OUTCOME_OK;
+    if (self->calls > 1) {
+        self->calls--;
+        return OUTCOME_OK;
+    }
     self->calls = 0;
     return set_nx_px_release(lock);
 }

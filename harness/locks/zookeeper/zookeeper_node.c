@@ -67,7 +67,10 @@ enum zookeeper_step zookeeper_node_find(struct lock *lock) {
         if (strncmp(names->items[each].text, self->guid, ZOOKEEPER_GUID_DIGITS) != 0) continue;
         char *path = zookeeper_path(self->directory, "/", names->items[each].text);
         const struct env_reply *found = env_tree(lock->env, ENV_TREE_LOOK, path);
-        if (found->kind == ENV_REPLY_INTEGER) return node_take(self, path, found->integer), ZOOKEEPER_DONE;
+        if (found->kind == ENV_REPLY_INTEGER) {
+            node_take(self, path, found->integer);
+            return ZOOKEEPER_DONE;
+        }
         free(path);
         return ZOOKEEPER_UNKNOWN;
     }
@@ -85,8 +88,10 @@ enum zookeeper_step zookeeper_node_create(struct lock *lock) {
     free(path);
     free(name);
     if (reply->kind == ENV_REPLY_UNKNOWN) return ZOOKEEPER_UNKNOWN;
-    if (reply->kind == ENV_REPLY_ARRAY)
-        return node_take(self, strdup(reply->items[0].text), reply->items[1].integer), ZOOKEEPER_DONE;
+    if (reply->kind == ENV_REPLY_ARRAY) {
+        node_take(self, strdup(reply->items[0].text), reply->items[1].integer);
+        return ZOOKEEPER_DONE;
+    }
     self->requested = false;
     return zookeeper_directory_ensure(lock) == OUTCOME_OK ? ZOOKEEPER_AGAIN
                                                           : ZOOKEEPER_UNKNOWN; /* something else has removed it */
