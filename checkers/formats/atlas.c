@@ -136,7 +136,10 @@ static bool object_read(struct text *text, struct object_read *object) {
     object->offset = text_offset(text) - 1;
     object->type.kind = object->f.kind = object->process.kind = object->value.kind = VALUE_NONE;
     if (!atlas_blanks(text)) return false;
-    if (text_peek(text) == '}') return text->at++, true;
+    if (text_peek(text) == '}') {
+        text->at++;
+        return true;
+    }
     for (bool more = true; more;) {
         if (!atlas_blanks(text)) return false;
         uint64_t offset = text_offset(text);
