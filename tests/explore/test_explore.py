@@ -499,6 +499,18 @@ def test_the_example_of_the_page() -> None:
 # --- the file ---
 
 
+def test_a_schedule_of_before_is_replayed(tmp_path: Path) -> None:
+    """Faults had other names in searches (docs/decisions/0139)."""
+    found = found_in(paused())
+    assert ": pause-client client-" in found.text
+    old, new = tmp_path / "old.schedule", tmp_path / "new.schedule"
+    old.write_text(found.text.replace(": pause-client client-", ": pause client-"))
+    new.write_text(found.text)
+    first, second = (lockstorm("replay", str(path), "--json") for path in (old, new))
+    assert first.returncode == second.returncode == 1, first.stderr
+    assert json.loads(first.stdout)["verdict"] == json.loads(second.stdout)["verdict"]
+
+
 def test_a_file_says_everything(tmp_path: Path) -> None:
     found = found_in(paused())
     path = tmp_path / "found.schedule"

@@ -146,6 +146,19 @@ def test_every_fault_can_be_in_a_storm() -> None:
     assert {fault.name for fault in fault_table() if fault.trial} <= set(BY_NAME)
 
 
+def test_a_schedule_of_before_is_read_with_the_names_of_today(tmp_path: Path) -> None:
+    """client-pause is a server's, and a client's clock has a fault of its own (docs/decisions/0139)."""
+    old = [("client-pause", "redis-1"), ("clock-jump", "client-1"), ("clock-jump", "redis-1")]
+    events = [{"at_ms": 1, "fault": fault, "target": target, "options": {}, "length_ms": 1} for fault, target in old]
+    head = {"schedule": "lockstorm", "version": 1, "seed": 1, "clients": 2}
+    head |= {"duration_ms": 1000, "lease_ms": 1000, "longest_ms": 1000}
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({**head, "faults": ["client-pause", "clock-jump"], "events": events}))
+    read = read_schedule(file)
+    assert [event.fault for event in read.events] == ["pause-commands", "client-clock-jump", "clock-jump"]
+    assert read.faults == ("pause-commands", "clock-jump")
+
+
 def test_all_means_what_fits() -> None:
     for lock in lock_table():
         for time in ("virtual", "real"):
