@@ -28,8 +28,7 @@ json_t *struck_json(const struct schedule_search *search) {
         for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) {
             uint64_t count = search->tally.struck[place][kind];
             if (count)
-                json_object_set_new(faults, choice_fault_name((enum choice_kind)kind),
-                                    json_integer((json_int_t)count));
+                json_object_set_new(faults, choice_fault_name((enum choice_kind)kind), json_integer((json_int_t)count));
         }
         json_object_set_new(checkpoints, place ? search->world->checkpoints[place] : "start", faults);
     }

@@ -38,7 +38,7 @@ EVENTS = [
     answer(FIRST, 0, 0),
     lease(0, 2000),
     lease(0.5, 1500),  # the same lease
-    {"event": "fault", "at_ns": SECOND // 2, "fault": "pause", "client": 1, "until_ns": int(2.5 * SECOND)},
+    {"event": "fault", "at_ns": SECOND // 2, "fault": "pause-client", "client": 1, "until_ns": int(2.5 * SECOND)},
     RIVAL,
     lease(2, NO_KEY),
     answer(RIVAL, 5, 2),
