@@ -48,6 +48,7 @@ CFLAGS   = $(STANDARD) -O2 -g -fPIC -fvisibility=default $(WARNINGS) $(SERVICES)
 # main(). A program is its main() and, of all rooms, what the linker finds that it needs.
 ROOMS    := $(patsubst %/,%,$(sort $(dir $(shell find harness checkers faults -name '*.c' ! -path '*/preload/*' ! -path '*/native/*'))))
 NATIVE   := harness/lockstorm/native
+SEAM     := $(NATIVE)/seam.py
 # Sessions with other services than Redis. Loading their libraries takes ten times as long as starting a client or a
 # store, so programs for locks on Redis are linked with the same files compiled without them.
 SERVICE_FILES := $(addprefix harness/environment/,http_session.c postgres_session.c zookeeper_session.c) harness/resource/store_table.c
@@ -94,7 +95,7 @@ READY_TO_BENCH = LOCKSTORM_LEVEL=bench ./lockstorm --prepare
         soak explore-soak clean help
 all: build
 
-build: $(BUILD)/seam $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(LOOPBACK) $(HEADERS) ## compile the programs and libraries
+build: $(SEAM) $(PROGRAMS) $(LIBRARY) $(PRELOAD) $(NEAR) $(LOOPBACK) $(HEADERS) ## compile the programs and libraries
 programs: $(PROGRAMS)
 headers: $(HEADERS)
 test-programs: $(TEST_PROGRAMS) $(JUDGE)
@@ -171,9 +172,8 @@ $(BUILD)/include/lockstorm.h:
 	echo '#include "harness/client/lockstorm.h"' >$@
 
 # What Python declares of the library is written anew when a header of it changes.
-$(BUILD)/seam: ci/seam.py $(wildcard harness/history/*.h harness/scheduler/*.h harness/client/validity.h harness/process/spawn.h $(NATIVE)/*.h faults/common/*.h faults/server/postgres.h checkers/engine/*.h)
-	@mkdir -p $(@D)
-	CC="$(CC)" python3 $< $@
+$(SEAM): ci/seam.py $(wildcard harness/history/*.h harness/scheduler/*.h harness/client/validity.h harness/process/spawn.h $(NATIVE)/*.h faults/common/*.h faults/server/postgres.h checkers/engine/*.h)
+	CC="$(CC)" python3 $<
 
 whole = -Wl,--whole-archive $(call archive,$(1)) -Wl,--no-whole-archive
 $(LIBRARY): $(call archive,$(NATIVE)) $(ARCHIVES) $(WITHOUT)
@@ -350,7 +350,7 @@ explore-soak: ## search SCHEDULES (1000000) schedules of each correct lock for a
 
 clean: ## remove the results of builds; installed packages stay
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/include $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan $(BUILD)/lint \
-	    $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
+	    $(SEAM) $(BUILD)/flags $(BUILD)/bench.json $(BUILD)/soak.json $(BUILD)/matrix.json
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
