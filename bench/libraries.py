@@ -43,7 +43,7 @@ def turn_ratio(library: str, turns: int, rounds: int) -> tuple[float, float]:
 
 def searched(library: str, seconds: int) -> dict[str, Any]:
     """A search in one process, which goes on after what it finds."""
-    plan = plan_library_search(library, {"seconds": seconds, "jobs": 1, "keep_going": True})
+    plan = plan_library_search(library, {"seconds": seconds, "workers": 1, "keep_going": True})
     return search_library(plan, lambda _: None)
 
 

@@ -53,7 +53,7 @@ def missing(counts: Counts, bug: Bug, seeds: int) -> Iterator[tuple[int, str]]:
 
 def measure(counts: Counts, bug: Bug, seeds: int, cap: int) -> Iterator[None]:
     """Adds what is missing; yields after each search."""
-    request = replace(bug.search_for(bug.lock, schedules=cap), jobs=1)
+    request = replace(bug.search_for(bug.lock, schedules=cap), workers=1)
     left = list(missing(counts, bug, seeds))
     if not left:
         return

@@ -84,7 +84,7 @@ def test_a_search_that_goes_on_after_a_violation() -> None:
 @pytest.mark.parametrize(("lock", "finds"), [("lock:set-nx-px", False), ("lock:set-nx-blind-del", True)])
 def test_a_search_of_a_library(lock: str, finds: bool) -> None:
     chosen = {"schedules": 150, "seed": 1}
-    alone = search_library(plan_library_search(lock, {**chosen, "jobs": 1}), lambda _: None, keep=lambda _: None)
+    alone = search_library(plan_library_search(lock, {**chosen, "workers": 1}), lambda _: None, keep=lambda _: None)
     search = LibrarySearch(LibrarySearchEntry("it", lock, chosen, 50))
     found = put_together(search, 1)
     assert bool(found["found"]) == finds, found["sentence"]

@@ -170,6 +170,7 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("check", "/"), "/"),
         (("history", "from-json", "x"), "-o"),
         (("locks", "--jsn"), "--json"),
+        (("explore", "--lock", "none", "--jobs", "2"), "--jobs is now --workers"),
     ],
 )
 def test_wrong_input_is_named_with_the_way_out(words: tuple[str, ...], message: str) -> None:

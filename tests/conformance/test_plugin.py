@@ -265,7 +265,7 @@ def test_one_that_never_comes_back_is_inconclusive_with_its_name(
 
 
 def explored(file: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return lockstorm("explore", "--plugin", file, "--jobs", "1", *arguments)
+    return lockstorm("explore", "--plugin", file, "--workers", "1", *arguments)
 
 
 def test_the_explorer_finds_how_the_example_breaks_and_replay_shows_it(example: str, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_the_pattern_as_a_plug_in_is_explored_like_the_pattern(tmp_path: Path) -
     source = '#include "lockstorm.h"\n' + source.replace("LOCK_SET_NX_PX_RENEW", "lockstorm_lock")
     source = source.replace('"set-nx-px-renew"', '"the-same"')
     file = built_from(source + "const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;\n", tmp_path)
-    arguments = ("--faults", "pause-client,kill-client", "--schedules", "500", "--all", "--jobs", "1", "--json")
+    arguments = ("--faults", "pause-client,kill-client", "--schedules", "500", "--all", "--workers", "1", "--json")
     ours = json.loads(lockstorm("explore", "--lock", "set-nx-px-renew", *arguments).stdout)
     theirs = json.loads(lockstorm("explore", "--plugin", file, *arguments).stdout)
     assert ours["groups"] and ours["groups"] == theirs["groups"]

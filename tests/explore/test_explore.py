@@ -45,7 +45,7 @@ ONE_SERVER_FAULTS = ",".join(fault for fault in FAULTS if fault not in OF_REPLIC
 
 def search(lock: str, faults: str = "pause-client", **requests: Any) -> dict[str, Any]:
     result = search_schedules(
-        plan_search(SearchRequest(lock, faults=faults, **{"jobs": 1, **requests})), lambda _: None
+        plan_search(SearchRequest(lock, faults=faults, **{"workers": 1, **requests})), lambda _: None
     )
     assert "verdict" in result, result["sentence"]
     return result
@@ -82,7 +82,7 @@ def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
     """All faults at once, in one process and in two: no schedule may depend on earlier ones of its process."""
     faults = EVERY_FAULT if lock in ("set-nx-px", "replica-wait") else ONE_SERVER_FAULTS
     requests: dict[str, Any] = {"faults": faults, "schedules": 60, "seed": 11, "keep_going": True}
-    one, two = search(lock, jobs=1, **requests), search(lock, jobs=2, **requests)
+    one, two = search(lock, workers=1, **requests), search(lock, workers=2, **requests)
     assert one["schedules"] == two["schedules"] == 60
     assert one["history_sha256"] == two["history_sha256"]
     assert one["steps"] == two["steps"]
@@ -102,7 +102,7 @@ def test_a_history_does_not_depend_on_the_schedules_before_it() -> None:
     """A pause leaves a client in the middle of its five nodes, and a restart that is aimed at a client strikes the node
     that it talks to."""
     faults = "crash-server,pause-client"
-    plan = plan_search(SearchRequest("redlock-renew", faults=faults, schedules=160, jobs=1, seed=2, keep_going=True))
+    plan = plan_search(SearchRequest("redlock-renew", faults=faults, schedules=160, workers=1, seed=2, keep_going=True))
     with explorer_for(plan.context, 1) as explorer:
         whole = digests_of(explorer, plan, 0, 1)
         assert len({*whole.values()}) > 100
@@ -113,7 +113,7 @@ def test_a_history_does_not_depend_on_the_schedules_before_it() -> None:
 def test_a_history_does_not_depend_on_the_program_before_it() -> None:
     """After its failover a client loads its scripts into the replica, where the next program on these servers finds
     none."""
-    request = SearchRequest("permit-semaphore", faults=EVERY_FAULT, seed=3, schedules=5, jobs=1, keep_going=True)
+    request = SearchRequest("permit-semaphore", faults=EVERY_FAULT, seed=3, schedules=5, workers=1, keep_going=True)
     plan = plan_search(request)
     with explorer_for(plan.context, 1) as explorer:
         assert len({digests_of(explorer, plan, 4, 1)[4] for _ in range(2)}) == 1
@@ -776,7 +776,7 @@ def test_the_command_and_its_file(tmp_path: Path) -> None:
         (["--deviations", "2"], "--deviations is for --strategy exhaustive"),
         (["--forms", "lock()"], "--forms: what a library can be asked for has forms"),
         (["--bound", "2s", "--faults", "none"], "--bound is for a search that requires liveness"),
-        (["--strategy", "exhaustive", "--jobs", "2"], "--jobs 1"),
+        (["--strategy", "exhaustive", "--workers", "2"], "--workers 1"),
         (["--require", "cost"], "cost is reported by lockstorm run, never judged"),
         (["--store", "fence-writes"], "gives no fencing token"),
         (["-o", "/nowhere/at/all"], "its directory does not exist"),

@@ -18,7 +18,7 @@ SESSION = 256  # NOVELTY_SESSION
 
 
 def planned(lock: str = "set-nx-px", **requests: Any) -> SearchPlan:
-    return plan_search(SearchRequest(lock, strategy="novelty", **{"jobs": 1, **requests}))
+    return plan_search(SearchRequest(lock, strategy="novelty", **{"workers": 1, **requests}))
 
 
 def search(lock: str = "set-nx-px", **requests: Any) -> dict[str, Any]:
@@ -40,16 +40,16 @@ def test_what_is_learned_helps() -> None:
 def test_the_same_schedules_with_any_number_of_processes() -> None:
     """With three sessions, of which the last one is cut short."""
     requests: dict[str, Any] = {"faults": "pause-client,lose-reply", "schedules": 2 * SESSION + 40, "keep_going": True}
-    one, three = search(**requests), search(**requests, jobs=3)
+    one, three = search(**requests), search(**requests, workers=3)
     assert one["schedules"] == three["schedules"] == 2 * SESSION + 40
-    assert one["history_sha256"] == three["history_sha256"] == search(**requests, jobs=2)["history_sha256"]
+    assert one["history_sha256"] == three["history_sha256"] == search(**requests, workers=2)["history_sha256"]
     assert one["states"] == three["states"]
     assert search(**requests, seed=2)["history_sha256"] != one["history_sha256"]
 
 
 def test_it_tries_others_than_the_portfolio() -> None:
     requests: dict[str, Any] = {"faults": "pause-client", "schedules": 100, "keep_going": True}
-    drawn = search_schedules(plan_search(SearchRequest("set-nx-px", jobs=1, **requests)), lambda _: None)
+    drawn = search_schedules(plan_search(SearchRequest("set-nx-px", workers=1, **requests)), lambda _: None)
     assert search(**requests)["history_sha256"] != drawn["history_sha256"]
 
 
@@ -59,7 +59,7 @@ def test_a_search_goes_on_in_the_middle_of_a_session() -> None:
     campaign = Campaign(begun.key, 1)
     search_schedules(begun, lambda _: None, campaign=campaign)
     assert campaign.done(1) == 100
-    search_schedules(resumed("begun", campaign, schedules=300, jobs=2), lambda _: None, campaign=campaign)
+    search_schedules(resumed("begun", campaign, schedules=300, workers=2), lambda _: None, campaign=campaign)
     whole = search(schedules=300, **requests)
     assert (campaign.done(1), campaign.history_sha256) == (300, whole["history_sha256"])
     assert campaign.tally["schedules"] == 300 and campaign.tally["steps"] == whole["steps"]

@@ -28,7 +28,7 @@ CALM_FAULTS = (
 
 def search(lock: str, faults: str, require: str, **requests: Any) -> dict[str, Any]:
     """A search in one process whose clients work for a lease and a half, so that watchdogs renew."""
-    usual = {"jobs": 1, "work_ms": 1500, "schedules": 1500}
+    usual = {"workers": 1, "work_ms": 1500, "schedules": 1500}
     plan = plan_search(SearchRequest(lock, faults=faults, require=require, **{**usual, **requests}))
     result = search_schedules(plan, lambda _: None)
     assert "verdict" in result, result["sentence"]
@@ -238,7 +238,7 @@ def test_order_is_recorded_only_where_fairness_is_required() -> None:
     plan = plan_search(SearchRequest("fair", faults="none", schedules=1))
     assert (plan.context.in_order, plan.context.turns) == (0, 1)
     for require in ("fairness", "mutual_exclusion"):
-        plan = plan_search(SearchRequest("fair", faults="none", require=require, turns=2, schedules=1, jobs=1))
+        plan = plan_search(SearchRequest("fair", faults="none", require=require, turns=2, schedules=1, workers=1))
         events: list[Event] = []
         file = ScheduleFile(**vars(plan.context), number=0, violates=(), lines=())
         replay_schedule(file, "the usual course", events)
@@ -292,6 +292,6 @@ def test_what_servers_are_asked_depends_on_nothing_but_the_seed(tmp_path: Path) 
     for lock, faults in ((f"plugin:{file}", "none"), ("redlock-renew", CALM_FAULTS), ("fair", CALM_FAULTS)):
         requests: dict[str, Any] = {"schedules": 60, "keep_going": True, "wait_ms": 100, "seed": 7}
         one = search(lock, faults, "ownership,lease,liveness", **requests)
-        two = search(lock, faults, "ownership,lease,liveness", **{**requests, "jobs": 2})
+        two = search(lock, faults, "ownership,lease,liveness", **{**requests, "workers": 2})
         assert one["history_sha256"] == two["history_sha256"]
         assert one["verdict"] == two["verdict"]

@@ -100,8 +100,8 @@ SOMETIMES = "    if (env_random_below(lock->env, 10) == 0) return OUTCOME_UNKNOW
 
 def test_a_lock_that_does_not_open_is_no_schedule_tried(tmp_path: Path) -> None:
     file = plant(tmp_path, {OPENS: SOMETIMES + OPENS})
-    for jobs in (1, 2):
-        request = SearchRequest(f"plugin:{file}", faults="none", schedules=200, jobs=jobs)
+    for workers in (1, 2):
+        request = SearchRequest(f"plugin:{file}", faults="none", schedules=200, workers=workers)
         result = search_schedules(plan_search(request), lambda _: None)
         assert result["exit"] == 3, result["sentence"]
         assert "the lock could not be opened in schedule " in result["sentence"]

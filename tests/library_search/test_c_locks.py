@@ -30,7 +30,7 @@ BROKEN_DAILY = ("set-nx-blind-del", "redlock-py-3")
 
 
 def searched(lock: str, *words: str) -> dict[str, object]:
-    done = lockstorm("explore", "--adapter", f"lock:{lock}", "--jobs", "1", "--json", *words, timeout=300)
+    done = lockstorm("explore", "--adapter", f"lock:{lock}", "--workers", "1", "--json", *words, timeout=300)
     assert done.returncode in (0, 1), done.stderr
     found: dict[str, object] = json.loads(done.stdout)
     return found

@@ -211,7 +211,9 @@ LATER_SHORT = f"""
 @pytest.mark.slow("plays a search to its end, twice", seconds=20)
 def test_a_search_goes_on_after_what_new_programs_do_not_show(tmp_path: Path) -> None:
     adapter = planted(tmp_path, TAKES_TOKEN, LATER_SHORT.format("").strip())
-    one, two = (searched(adapter, schedules=24, faults="none", require="lease-too-short", jobs=jobs) for jobs in (1, 2))
+    one, two = (
+        searched(adapter, schedules=24, faults="none", require="lease-too-short", workers=workers) for workers in (1, 2)
+    )
     assert one["exit"] == 3 and one["found"] is None and one["schedules"] == 24, one["sentence"]
     assert one["unrepeated"] > 2 and "did not break it again" in one["sentence"] and "; schedule " in one["sentence"]
     assert one["verdict"]["lease-too-short"]["schedules"] == 0
@@ -240,7 +242,7 @@ def test_only_the_forms_that_were_named_are_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.slow("plays one search three times; another one is repeated every day", seconds=13)
 def test_the_same_seed_is_the_same_search_with_any_number_of_processes() -> None:
-    one, two = (searched("redis-py", schedules=60, faults="none", seed=5, jobs=jobs) for jobs in (1, 2))
+    one, two = (searched("redis-py", schedules=60, faults="none", seed=5, workers=workers) for workers in (1, 2))
     assert one["histories"] == two["histories"] == 60
     assert one["history_sha256"] == two["history_sha256"]
     assert searched("redis-py", schedules=60, faults="none", seed=6)["history_sha256"] != one["history_sha256"]
@@ -409,7 +411,7 @@ def test_the_command_says_what_was_found_and_how_to_see_it_again(tmp_path: Path)
 @pytest.mark.lengthy("plays a search twice")
 def test_a_search_within_a_time_is_repeated_without_a_clock(tmp_path: Path) -> None:
     was, becomes, _ = MISTAKES["half a lease"]
-    words = ("explore", "--adapter", planted(tmp_path, was, becomes), "--faults", "none", "--jobs", "1", "--json")
+    words = ("explore", "--adapter", planted(tmp_path, was, becomes), "--faults", "none", "--workers", "1", "--json")
     first = json.loads(lockstorm(*words, "--seconds", "60").stdout)
     again = first["replay"].split()
     assert again[again.index("--schedules") + 1] == str(first["found"]["number"] + 1) and "--seconds" not in again

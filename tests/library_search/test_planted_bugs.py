@@ -45,7 +45,7 @@ def every_library() -> Iterator[Any]:
 
 
 def searched(planted: str, adapter: str, schedules: int) -> dict[str, Any]:
-    chosen = {"schedules": schedules, "seed": 1, "jobs": 2, "forms": searched_forms(adapter)}
+    chosen = {"schedules": schedules, "seed": 1, "workers": 2, "forms": searched_forms(adapter)}
     return search_library(plan_library_search(planted, chosen), lambda _: None)
 
 

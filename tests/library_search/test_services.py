@@ -26,7 +26,7 @@ def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
     except NotInstalled as reason:
         pytest.skip(str(reason))
     assert entry.service == SERVICES[adapter]
-    words = ("explore", "--adapter", adapter, "--seed", "3", "--schedules", "12", "--jobs", "1", "--all", "--json")
+    words = ("explore", "--adapter", adapter, "--seed", "3", "--schedules", "12", "--workers", "1", "--all", "--json")
     one, two = (json.loads(lockstorm(*words, timeout=300).stdout) for _ in range(2))
     assert "schedules" in one and "schedules" in two, (one["sentence"], two["sentence"])
     assert one["schedules"] == two["schedules"] == 12 and one["unplayed"] == 0
@@ -87,7 +87,7 @@ def test_rows_are_seen_when_they_are_left_and_are_gone_with_the_next_schedule(
     shared = str(paths.ROOT / "adapters" / "python")
     program.write_text(ROWS.format(python=sys.executable, shared=shared, delete=delete))
     program.chmod(0o755)
-    words = ("--faults", "none", "--schedules", "40", "--seed", "1", "--jobs", "1", "--require", "residue", "--json")
+    words = ("--faults", "none", "--schedules", "40", "--seed", "1", "--workers", "1", "--require", "residue", "--json")
     result = json.loads(lockstorm("explore", "--adapter", str(program), *words, timeout=300).stdout)
     assert result["exit"] == (1 if left else 0), result["sentence"]
     assert left in result["sentence"]
@@ -127,7 +127,7 @@ def test_a_library_with_more_connections_than_can_be_followed_is_not_accused(
     shared = str(paths.ROOT / "adapters" / "python")
     program.write_text(CONNECTS.format(python=sys.executable, shared=shared, links=links))
     program.chmod(0o755)
-    done = lockstorm("explore", "--adapter", str(program), "--schedules", "5", "--jobs", "1", "--faults", "none")
+    done = lockstorm("explore", "--adapter", str(program), "--schedules", "5", "--workers", "1", "--faults", "none")
     assert done.returncode == status, done.stdout + done.stderr
     assert status == 0 or "more connections than a schedule can follow" in done.stdout + done.stderr
 
@@ -139,7 +139,7 @@ def test_a_transaction_that_locks_nothing_is_left_and_its_connection_lives_on() 
         adapter_entry(PREFIX + "pals")
     except NotInstalled as reason:
         pytest.skip(str(reason))
-    words = ("--faults", "none", "--schedules", "10", "--jobs", "1", "--all", "--require", "residue", "--json")
+    words = ("--faults", "none", "--schedules", "10", "--workers", "1", "--all", "--require", "residue", "--json")
     result = json.loads(lockstorm("explore", "--adapter", "pals", *words, timeout=300).stdout)
     found = result["found"]
     assert result["verdict"]["residue"] == {"status": "violated", "schedules": 10}

@@ -26,7 +26,7 @@ SAME = ("history_sha256", "steps", "verdict")
 
 
 def searched(adapter: str, *words: str) -> dict[str, Any]:
-    done = lockstorm("explore", "--adapter", adapter, *words, "--jobs", "1", "--json", timeout=300)
+    done = lockstorm("explore", "--adapter", adapter, *words, "--workers", "1", "--json", timeout=300)
     result: dict[str, Any] = json.loads(done.stdout)
     assert "schedules" in result, result["sentence"]
     return result

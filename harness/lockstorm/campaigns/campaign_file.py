@@ -33,7 +33,7 @@ HUNT_SCHEDULES = 10_000
 HUNT_SECONDS = 3600  # a bound, not a budget: the number of schedules is that
 WITHOUT = {
     "shard": "the engine divides the work; cut sets the size of a case",
-    "jobs": "each worker plays one case at a time",
+    "workers": "each worker plays one case at a time",
     "seconds": "a budget of a campaign is a number of schedules: what a time is worth depends on the machine",
     "server": "workers use the redis-server of their machine",
 }

@@ -13,7 +13,7 @@ from typing import NoReturn, TextIO
 
 import click
 
-from lockstorm.base.errors import Inconclusive, LockstormError
+from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.cli.terminal import NearestName
 
@@ -31,6 +31,9 @@ GROUPS = {
     "Develop": ("test",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+
+# What replaces an option of before. Nothing accepts the old one.
+RENAMED_OPTIONS = {"--jobs": "--workers"}
 
 
 class Commands(NearestName):
@@ -115,6 +118,10 @@ def command_status() -> int:
             return int(cli.invoke(context) or 0)
     except click.exceptions.Exit as done:
         return done.exit_code
+    except click.exceptions.NoSuchOption as error:
+        if error.option_name not in RENAMED_OPTIONS:
+            raise
+        raise UsageError(f"{error.option_name} is now {RENAMED_OPTIONS[error.option_name]}") from None
 
 
 def main() -> NoReturn:

@@ -218,7 +218,7 @@ def survives_silence(bench: PluginBench) -> None:
 
 def can_be_explored(bench: PluginBench) -> None:
     """its clients share nothing, and in any order of their steps one at a time holds it"""
-    request = SearchRequest(bench.entry.name, faults="none", schedules=SCHEDULES, jobs=1)
+    request = SearchRequest(bench.entry.name, faults="none", schedules=SCHEDULES, workers=1)
     result = search_schedules(plan_search(request), lambda _: None)
     if result["exit"] == 1:
         raise CheckFailed(f"without any fault: {result['sentence']}")

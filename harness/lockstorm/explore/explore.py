@@ -70,7 +70,7 @@ def search_schedules(
     every SLICE_S and at the end. A search that could not be run is inconclusive, with the reason."""
     campaign = campaign or Campaign(plan.key, plan.shard.of)
     try:
-        with explorer_for(plan.context, plan.jobs, plan.request.server) as explorer:
+        with explorer_for(plan.context, plan.workers, plan.request.server) as explorer:
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
                 campaign.add(plan.shard.number, outcome)
                 if campaign.found and not campaign.shown:

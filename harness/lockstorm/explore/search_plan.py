@@ -43,7 +43,7 @@ SCHEDULES_MOST = 1 << 24
 SECONDS_USUAL = 10
 SECONDS_MOST = 24 * 3600
 TURNS_MOST = 1000
-JOBS_MOST = 64
+WORKERS_MOST = 64
 CLIENTS_USUAL = 3
 LEASE_USUAL_MS = 1000
 LEASE_OF_USUAL_MS = 3000  # of usual faults: a reply is known to be lost before the lease ends (REPLY_LIMIT_MS)
@@ -166,8 +166,8 @@ class SearchRequest:
         metavar="FORM;…",
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
-    jobs: int | None = option(
-        "--jobs", "Processes that search in parallel. Default: one per core.", "number", low=1, high=JOBS_MOST
+    workers: int | None = option(
+        "--workers", "Processes that search in parallel. Default: one per core.", "number", low=1, high=WORKERS_MOST
     )
     fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog.", "flag")
     extends: bool = option("--extends", "Let clients extend their lease in the middle of their work.", "flag")
@@ -201,7 +201,7 @@ class SearchPlan:
     steadily: tuple[str, ...]  # properties that are required of schedules with one fault at most, and none that lasts
     schedules: int
     seconds: int  # 0: no time limit
-    jobs: int
+    workers: int
     shard: Shard
 
     @property
@@ -286,7 +286,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
         steadily=_steadily(request, lock),
         schedules=request.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else request.seconds or 0,
-        jobs=1 if exhaustive else request.jobs or len(os.sched_getaffinity(0)),
+        workers=1 if exhaustive else request.workers or len(os.sched_getaffinity(0)),
         shard=shard,
     )
 
@@ -308,8 +308,8 @@ def _check_choices(request: SearchRequest) -> None:
         raise UsageError("--deviations is for --strategy exhaustive")
     if request.strategy == NOVELTY and request.shard:
         raise UsageError("--strategy novelty learns from one schedule to the next: it has no shards")
-    if exhaustive and request.jobs and request.jobs > 1:
-        raise UsageError("--strategy exhaustive goes from one schedule to the next: --jobs 1")
+    if exhaustive and request.workers and request.workers > 1:
+        raise UsageError("--strategy exhaustive goes from one schedule to the next: --workers 1")
 
 
 def _check_order(lock: LockEntry, budget: dict[str, int]) -> None:

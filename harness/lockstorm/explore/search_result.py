@@ -206,5 +206,5 @@ def _worth(plan: SearchPlan, campaign: Campaign) -> str:
 def search_command(plan: SearchPlan, campaign: Campaign) -> str:
     """The command that repeats the search up to here."""
     schedules = None if campaign.exhausted else campaign.until
-    request = replace(plan.request, schedules=schedules, seconds=None, jobs=None)
+    request = replace(plan.request, schedules=schedules, seconds=None, workers=None)
     return shlex.join(["lockstorm", "explore", *lock_words(request.lock), *option_words(request)])

@@ -42,7 +42,7 @@ SHRINK_RUNS = 300
 SCHEDULES_MOST = 1 << 24
 OPTIONS = (
     *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "forms", "server"),
-    *("jobs", "keep_going"),
+    *("workers", "keep_going"),
 )
 
 
@@ -64,7 +64,7 @@ class LibraryPlan:
     required: tuple[str, ...]
     forms: tuple[str, ...]  # of acquires that are drawn; empty: all
     server: str | None
-    jobs: int
+    workers: int
     keep_going: bool
     shard: Shard  # of sessions
     said: tuple[str, ...]  # the options that were given, as words of a command
@@ -126,7 +126,7 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
         ("schedules", 1, SCHEDULES_MOST),
         ("seconds", 1, 86400),
         ("permits", 1, 1000),
-        ("jobs", 1, 64),
+        ("workers", 1, 64),
     ):
         value = chosen.get(name)
         if value is not None and not low <= value <= high:
@@ -146,7 +146,7 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
         required=_required(chosen.get("require")),
         forms=_forms(chosen.get("forms"), adapter),
         server=chosen.get("server"),
-        jobs=chosen.get("jobs") or os.cpu_count() or 1,
+        workers=chosen.get("workers") or os.cpu_count() or 1,
         keep_going=bool(chosen.get("keep_going")),
         shard=parse_shard(chosen["shard"]) if chosen.get("shard") else Shard(),
         said=tuple(_said(chosen)),

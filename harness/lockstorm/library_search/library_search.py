@@ -51,7 +51,7 @@ def search_library(
     campaign = campaign or LibraryCampaign(plan.key, plan.shard.of)
     try:
         with Explorer(
-            plan.nodes, plan.jobs, server=plan.server, service=plan.service, topology=plan.library.topology
+            plan.nodes, plan.workers, server=plan.server, service=plan.service, topology=plan.library.topology
         ) as explorer:
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
                 campaign.add(plan.shard.number, outcome)

@@ -34,7 +34,7 @@ from lockstorm.library_search.library_plan import LibraryPlan, plan_library_sear
 from lockstorm.library_search.library_search import search_library
 from lockstorm.results.event import Event
 
-LIMITS = ("schedules", "seconds", "jobs")
+LIMITS = ("schedules", "seconds", "workers")
 
 
 @click.command("explore")
@@ -54,7 +54,7 @@ LIMITS = ("schedules", "seconds", "jobs")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="Resume the campaign in this file, which sets all options but --schedules, --seconds and --jobs.",
+    help="Resume the campaign in this file, which sets all options but --schedules, --seconds and --workers.",
 )
 @click.option("--save", is_flag=True, help="Save the violating schedule in scenarios/found, which the tests replay.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
