@@ -59,7 +59,7 @@ beneath   = $(filter $(1)/%,$(ROOMS))
 WITH      = $(BUILD)/rooms/with-services.a
 WITHOUT   = $(BUILD)/rooms/without-services.a
 # The rooms that Python calls (liblockstorm.so): whole, because the linker does not see what Python needs; and one
-# function of a room of which it needs nothing else.
+# function of a room that it does not need otherwise.
 DRIVER    = $(NATIVE) harness/process harness/scheduler $(call beneath,harness/locks) $(filter-out faults/proxy,$(call beneath,faults)) faults \
             checkers/engine checkers/properties
 DRIVER_ALSO = -Wl,-u,validity_record_host_clock

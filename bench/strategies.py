@@ -38,7 +38,7 @@ def explored_bugs(names: Sequence[str]) -> list[Bug]:
 
 
 def first_violation(explorer: Explorer, plan: SearchPlan) -> int:
-    """The number of schedules up to the first violation; the cap plus one if there is none."""
+    """The number of schedules up to the first violation; the cap plus one if it found none."""
     words = [*search_arguments(plan), "--shrink", "0"]
     outcome = explorer.search(words, plan.schedules, lambda _: None)
     return int(outcome.found["number"]) + 1 if outcome.found else plan.schedules + 1

@@ -19,7 +19,7 @@ PART_OF_LEASE = 4  # work is no longer than this part: a lease that ends during 
     services=ANY_SERVICE,
 )
 def test_contention(trial: Trial) -> None:
-    trial.begin_quiet()  # nothing is broken: whoever waits must notice at once that the lock is free
+    trial.begin_quiet()  # nothing is broken: waiters must notice at once that the lock is free
     clients = trial.clients(1 if trial.control else trial.settings.clients or CLIENTS)
     work_ms = min(WORK_MS, trial.lease_ms // PART_OF_LEASE) if trial.lock.lease else WORK_MS
     for client in clients:

@@ -1,4 +1,4 @@
-"""aioredlock on three servers: a script sets a random value where there is none, or its own again."""
+"""aioredlock on three servers: a script sets a random value if the key is free, or sets its own value again."""
 
 import asyncio
 import sys

@@ -48,7 +48,7 @@ func acquire(ctx context.Context, on *lock, question message) message {
 		guard.Unlock()
 	} else if ctx.Err() != nil {
 		answer["cancelled"] = true
-		if errors.Is(err, context.Canceled) { // between two attempts, of which the last one was refused
+		if errors.Is(err, context.Canceled) { // between two attempts; the last one was refused
 			answer["outcome"] = "refused"
 		}
 	} else if wait > 0 && errors.Is(err, context.DeadlineExceeded) {

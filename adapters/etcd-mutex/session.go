@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// What a lock object is made of: the library's mutex, or its election, of which a leader holds the lock.
+// What a lock object is made of: the library's mutex, or its election, whose leader holds the lock.
 type holder interface {
 	acquire(ctx context.Context, once bool) error
 	release(ctx context.Context) error

@@ -19,7 +19,7 @@ final class Traits {
         boolean alone = Links.topology.equals("single");
         hello.addProperty("name", "Redisson " + kind + (alone ? "" : " " + Links.topology));
         if (!alone) hello.addProperty("topology", Links.topology);
-        String version = System.getenv("LOCKSTORM_LIBRARY_VERSION"); // of an old release, some of which do not say it
+        String version = System.getenv("LOCKSTORM_LIBRARY_VERSION"); // old releases do not always report it
         hello.addProperty("version",
             version != null ? version : Redisson.class.getPackage().getImplementationVersion());
         hello.addProperty("source", "Redisson, org.redisson.Redisson" + kind);

@@ -30,7 +30,7 @@ struct check_request {
     const char *path;
 };
 
-/* The first byte, which stays to be read, of a pipe too; EOF: there is none. */
+/* The first byte, which stays to be read, of a pipe too; EOF at the end. */
 static int first_byte(FILE *file) {
     int first = getc(file);
     return first == EOF ? EOF : ungetc(first, file);
@@ -90,7 +90,7 @@ static bool choose(const char *option, const char *word, const char *const *word
             *chosen = each;
             return true;
         }
-    fprintf(stderr, "%s: %s is none of", option, word);
+    fprintf(stderr, "%s: %s is not one of", option, word);
     for (int each = 0; each < count; each++) fprintf(stderr, " %s", words[each]);
     fprintf(stderr, "\n");
     return false;

@@ -8,7 +8,7 @@
  * invocation has come back, and what comes back is what it had invoked); a release names a grant which that client was
  * given before; the monotonic stamps of one client never go back. They are not asked for behind a torn record, which
  * may be the very one that is missing. Of the two threads of a client only the worker counts: a watchdog records
- * only `validity`, at any time, and is exempt from all of this. A stamp of 0 is none. */
+ * only `validity`, at any time, and is exempt from all of this. A stamp of 0 means no stamp. */
 #ifndef LOCKSTORM_CHECKERS_ASSUMPTIONS_H
 #define LOCKSTORM_CHECKERS_ASSUMPTIONS_H
 

@@ -218,7 +218,7 @@ struct evidence *verdict_violate(struct verdict *verdict, const struct violation
 /* Sets the status: violated if a violation was counted; else it holds if `seen`, or is inconclusive for `reason`. */
 void verdict_decide(struct verdict *verdict, bool seen, const char *reason);
 
-/* The record at an index, all zero when there is none. */
+/* The record at an index, all zero if it does not exist. */
 struct history_record check_record_at(const struct check *check, uint64_t index);
 
 /* The name at an index, escaped for a terminal and cut, in a buffer of `size` bytes; returns the buffer. */

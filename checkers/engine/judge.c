@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
 }
 
-/* Of a grant that is not its client's latest, or that is none. */
+/* The record may name an older grant, or no grant at all. */
 static SELDOM void find_lock_of_grant(struct pass *pass, struct event *event) {
     uint32_t grant = event->record->grant;
     if (grant >= event->index) return;

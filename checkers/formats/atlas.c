@@ -209,7 +209,7 @@ static enum parse_result object_take(struct text *text, struct operations *opera
     return text_event(text, operations, &event, object->offset);
 }
 
-/* Goes to the next object. `closing` ends the array around it; 0: there is none, CLOSED: it has ended. */
+/* Goes to the next object. `closing` ends the array around it; 0: no array, CLOSED: it has ended. */
 static bool next_object(struct text *text, uint32_t number, int *closing, bool *found) {
     *found = false;
     if (!atlas_blanks(text)) return false;

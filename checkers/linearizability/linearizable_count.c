@@ -17,7 +17,7 @@
  * it, which is placed too: a firm one that is under way rather than a free one, since the firm one has to be placed
  * anyway and a free one can be used later. Any way to place the acquire places at least as much, so the outcome is at
  * least as good as that of any other. The same holds for a release while no permit is taken: it needs an acquire before
- * it. When there is none, no way exists, and the events up to here are the shortest prefix that is not linearizable.
+ * it. Without one no way exists, and the events up to here are the shortest prefix that is not linearizable.
  * One state is kept, and an event costs no more than what is under way. */
 #include "checkers/linearizability/linearizable_count.h"
 
@@ -45,7 +45,7 @@ static bool add_due(struct kind_count *kind, uint32_t end, struct limits *limits
     return true;
 }
 
-/* Places another operation of the kind early. False: there is none. */
+/* Places another operation of the kind early. False if there is no other. */
 static bool place_another(struct kind_count *kind) {
     if (kind->due_count > 0) {
         kind->due_count--;

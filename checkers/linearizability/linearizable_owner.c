@@ -57,7 +57,7 @@
  * grant with a smaller token. A free acquire took a token too, a whole number, so it needs one between those of the
  * grants around it: while a process owes, a free time is kept as a *gap* with the number of tokens that fit into it. A
  * process that owes pays, when its release returns, in the oldest gap since its call (those that return later can use a
- * later one). If there is none it pays now, and the holder's hold ends if need be. When there is no token below the
+ * later one). Without a gap it pays now, and the holder's hold ends if need be. When there is no token below the
  * next one, the acquires that come next and are under way are done first, each with a free release, as few as it takes.
  * Taking the first possible choice loses nothing each time: an operation that would have needed the gap can take the
  * place that was not taken now, at its own return or when the hold ends. So there is one configuration, unless a
@@ -92,9 +92,9 @@ static void pay(struct owner_sweep *sweep, struct owner_configuration *it, uint3
     if (!owner_owes_any(it)) it->tokens.gap_count = 0;
 }
 
-/* Takes a token for a free acquire at a free moment, larger than the newest and smaller than the next known one. If
- * there is none, the acquire with that one happens first, if it was called before and a free release ends its hold.
- * Before a hold of unknown token, this takes the token of the hold, which then has the one that is found. */
+/* Takes a token for a free acquire at a free moment, larger than the newest and smaller than the next known one.
+ * Without such a token, the acquire with that one happens first, if it was called before and a free release ends its
+ * hold. Before a hold of unknown token, this takes the token of the hold, which then has the one that is found. */
 static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t moment) {
     const struct token_order *order = &sweep->order;
     struct token_place *place = &it->tokens;
@@ -113,14 +113,15 @@ static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it
     return true;
 }
 
-/* Is there a free moment since the call, before the hold? The token of the hold is not known, or there are none. */
+/* Is there a free moment since the call, before the hold? The token of the hold is not known, or nobody has one. */
 static bool was_free_since(const struct owner_sweep *sweep, const struct owner_configuration *it,
                            const struct operation *operation) {
     if (it->holder == NOBODY || it->since <= operation->call) return false;
     return sweep->model != MODEL_FENCED_MUTEX || owner_is_free_hold(sweep, it);
 }
 
-/* Pays the debt at a free moment that has been since the call: the last one, or one in a gap. False: there is none. */
+/* Pays the debt at a free moment that has been since the call: the last one, or one in a gap. False if there was no
+ * such moment. */
 static bool pay_back_then(struct owner_sweep *sweep, struct owner_configuration *it,
                           const struct operation *operation) {
     bool gap = sweep->model == MODEL_FENCED_MUTEX && token_place_take_gap(&it->tokens, operation->call);

@@ -8,7 +8,7 @@
 struct operation_source {
     struct limits limits;
     struct operations operations;
-    uint64_t torn, dropped; /* records of which the input says that they are missing */
+    uint64_t torn, dropped; /* records that the input reports as missing */
     char fault[200];        /* why the operations cannot be judged; empty: they can */
     int64_t initial;        /* what a register holds at the beginning, unless the user says */
     const char *event_noun; /* what the input calls an event: "record" or "event" */

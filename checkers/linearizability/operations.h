@@ -92,7 +92,7 @@ void operations_begin(struct operations *operations, struct limits *limits, cons
 enum take_result operations_take(struct operations *operations, const struct operation_event *event);
 /* A process is gone: its operation under way stays open, and a new process may use its number again. */
 void operations_end_process(struct operations *operations, int64_t process);
-/* Has that process an operation under way, and of which kind? */
+/* Does that process have an operation under way, and what kind? */
 bool operations_under_way(const struct operations *operations, int64_t process, enum operation_kind *kind);
 /* The input's number of a process, by the index that an operation has of it. */
 int64_t operations_process(const struct operations *operations, uint32_t process);

@@ -7,7 +7,7 @@ void owner_configuration_free(struct owner_sweep *sweep, struct owner_configurat
     token_place_free(&it->tokens, sweep->limits);
 }
 
-/* A copy of bytes; NULL if there are none, or past the limit. */
+/* A copy of bytes; NULL without bytes, or past the limit. */
 static void *owner_configurations_copy(struct owner_sweep *sweep, const void *bytes, size_t size) {
     void *made = size ? limits_resize(sweep->limits, NULL, 0, size) : NULL;
     return made ? memcpy(made, bytes, size) : NULL;

@@ -36,7 +36,7 @@ bool token_order_begin(struct token_order *order, const struct timeline *timelin
 
 /* A time without a holder is over, with room for unknown tokens. Past the limit it is not kept. */
 void token_place_add_gap(struct token_place *place, uint32_t end, uint64_t room, struct limits *limits);
-/* Takes a token in the oldest gap that lasted beyond `start`. False: there is none. */
+/* Takes a token in the oldest gap that lasted beyond `start`. False if no gap has one. */
 bool token_place_take_gap(struct token_place *place, uint32_t start);
 /* Has `one` as much room for unknown tokens as `other`, wherever that has some? */
 bool token_place_is_as_good(const struct token_place *one, const struct token_place *other);

@@ -1,9 +1,9 @@
 /* Answer: each call is answered. Seen at EVENT_IDLE and EVENT_END: a call has been under way for two of the longest
- * leases (or the default; four seconds at least, a minute if there is none) longer than it was to wait (of a cancelled
+ * leases (or the default; four seconds at least, a minute without a default) longer than it was to wait (of a cancelled
  * acquire: than since its cancellation), and than its client or a server was struck twice over; as in `wait`, others
  * count where clients hold up each other. An acquire without a limit that was not cancelled is judged by liveness.
  *
- * Not judged of clients that ended, that are struck now, or of which a message was lost or answered with an error;
+ * Not judged: clients that ended, that a fault holds up now, or that had a message lost or answered with an error;
  * after a server fault other than a standstill, or of clocks; and while another acquire of the same owner is under way.
  */
 #include "checkers/promises/promise_rule.h"

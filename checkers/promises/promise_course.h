@@ -25,7 +25,7 @@ struct promise_client {
     bool executed;
 };
 
-/* Whoever owns holds of one resource. */
+/* An owner of holds of one resource. */
 struct promise_owner {
     int thread, lock; /* 0 where the library does not tell them apart */
     int resource;

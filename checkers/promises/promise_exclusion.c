@@ -23,7 +23,7 @@ static bool is_sole(enum call_mode mode) {
     return mode == MODE_EXCLUSIVE || mode == MODE_WRITE;
 }
 
-/* The other owner's grant that excludes a hold in `mode`; 0: there is none. */
+/* The other owner's grant that excludes a hold in `mode`; 0 without one. */
 static uint32_t excluding(const struct promise_course *course, const struct promise_owner *owner, enum call_mode mode) {
     for (int each = MODE_EXCLUSIVE; each <= MODE_WRITE; each++)
         if ((is_sole(mode) || is_sole((enum call_mode)each)) && holds_in_mode(course, owner, (enum call_mode)each))

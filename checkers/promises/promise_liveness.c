@@ -1,12 +1,13 @@
 /* Liveness: a waiter beside a free lock is served within two of the longest leases that were asked for (or the
- * library's default, if that is longer; a minute if there is none), counted from one EVENT_IDLE to another, in which
+ * library's default, if that is longer; a minute without a default), counted from one EVENT_IDLE to another, in which
  * all the time the acquire was under way, no call may have had a hold, nothing was granted and nothing was struck. What
  * a cancelled acquire left in the way is `cancel`, what a refused one left whose messages were late or lost is
  * `refusal`.
  *
- * Not judged after a fault of a server other than a standstill, or of clocks; of a client of which a message was lost
- * or answered with an error, or that closed a connection because a message on it was late; and beside other clients
- * that such a fault struck, or that ended, while an acquire of theirs was not granted: their place in a queue may stay.
+ * Not judged after a fault of a server other than a standstill, or of clocks; of a client that had a message
+ * lost or answered with an error, or that closed a connection because a message on it was late; and beside other
+ * clients that such a fault struck, or that ended, while an acquire of theirs was not granted: their place in a queue
+ * may stay.
  */
 #include "checkers/promises/promise_rule.h"
 #include "checkers/promises/promise_traces.h"
@@ -31,7 +32,7 @@ static bool is_waiter(const struct promise_course *course, const struct promise_
     return asked->wait == WAIT_FOREVER || after_ms(call->ask->at_ns, asked->wait_ms) > course->now_ns;
 }
 
-/* The waiter that has waited longest while nobody can hold the resource; NULL: there is none. */
+/* The waiter that has waited longest while nobody can hold the resource; NULL if nobody waits so. */
 static const struct promise_call *waiter_of_free(const struct promise_course *course, int resource) {
     const struct promise_call *first = NULL;
     for (uint32_t at = 0; at < course->now; at++) {

@@ -13,7 +13,7 @@ static const char *verb_text(enum call_verb verb) {
     return verb == CALL_RELEASE ? "release" : verb == CALL_RENEW ? "renew" : "is_held";
 }
 
-/* The hold of which the release is asked no longer counts in `least`. */
+/* The hold whose release is asked no longer counts in `least`. */
 static bool held_throughout(const struct promise_course *course, const struct promise_call *call) {
     struct promise_owner owner = *call->owner;
     enum call_mode mode = call->ask->asked.mode;

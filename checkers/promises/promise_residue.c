@@ -1,9 +1,9 @@
 /* Residue: after the end of the workload nothing is left at the servers (EVENT_LEFT) that belongs to a call.
  *
  * Excused: what a call may have left whose owner may still hold (never given back, of unknown outcome, of a client that
- * ended), until its lease has run out; everything of a resource that a client used of which a message was lost or
- * answered with an error, that closed a connection because a message on it was late, or that ended while an acquire was
- * under way, and of one of which a command may still come late; everything after a server fault other than a
+ * ended), until its lease has run out; everything of a resource that a client used, if it had a message lost or
+ * answered with an error, closed a connection because a message on it was late, ended while an acquire was under way,
+ * or may still have a command come late; everything after a server fault other than a
  * standstill, or of clocks. */
 #include "checkers/promises/promise_rule.h"
 #include "checkers/promises/promise_traces.h"

@@ -5,7 +5,7 @@
  * acquire that waits without a limit is not refused, unless it was cancelled, or something of that kind happened
  * meanwhile.
  *
- * Not required of a client of which a message was lost or answered with an error, after a server fault of that kind or
+ * Not required of a client that had a message lost or answered with an error, after a server fault of that kind or
  * of clocks or data, or while another acquire of the same owner is under way. */
 #include "checkers/promises/promise_rule.h"
 

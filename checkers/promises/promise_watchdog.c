@@ -24,7 +24,7 @@ static bool gives_all_back(const struct promise_course *course, const struct pro
     return given_back >= granted;
 }
 
-/* The owner whose watchdog has to have ended; NULL: there is none, or somebody's has not. */
+/* The owner whose watchdog has to have ended; NULL if there is no such owner, or another owner's has not. */
 static const struct promise_owner *former_owner(const struct promise_course *course, int resource) {
     const struct promise_owner *former = NULL;
     for (uint32_t at = 0; at < course->owner_count; at++) {

@@ -1,6 +1,6 @@
 /* Promises: what each call of a lock library may answer, and must have brought about.
  *
- * A workload is what all clients do: for each client and each of its threads a list of calls. Whoever plays it records
+ * A workload is what all clients do: for each client and each of its threads a list of calls. The player records
  * events, and promises_judge says which promises the library broke. It is pure: no input, no output, no servers. What
  * is not certain is decided for the library; docs/promises.md has each promise's conditions and excuses.
  *

@@ -14,8 +14,8 @@
  * re-entrant lock may repeat its token, unless a newer one had come back.
  *
  * Stale access: the store accepted a read or write with a token older than that of an access under the same lock that
- * it had accepted before. Accesses of which the history does not say the lock are compared with each other, if they are
- * of the same object: two locks count their tokens each for itself. Accesses under a lock with several permits are not
+ * it had accepted before. Accesses whose lock the history does not name are compared with each other if they are of the
+ * same object: two locks count their tokens each for itself. Accesses under a lock with several permits are not
  * compared: an older grant may stand beside a newer one.
  *
  * Wrongful refusal: the store refused a read or write whose token was older than that of an access under the same lock
@@ -33,7 +33,7 @@ enum { DRAWN_EARLY = WRONGFUL + 1 }; /* a sentence of its own, of the sort FALLI
 
 struct issued {
     int64_t token;
-    uint64_t index; /* of the grant; 0: there is none */
+    uint64_t index; /* of the grant; 0: no grant */
 };
 
 struct fencing_side {

@@ -7,7 +7,7 @@
  * stand beside a newer one.
  *
  * Lost update: an accepted write that was computed from version b overwrites the accepted writes b+1 .. v before it,
- * none of which its writer had seen. Each of these counts once, and only if it was acknowledged to its own writer
+ * if its writer had seen none of them. Each of these counts once, and only if it was acknowledged to its own writer
  * before that began anything else (an update of unknown outcome may as well not have happened). Writes that the store
  * itself computes (ADD) and blind ones lose nothing. A write that is delivered again is no further update, and does not
  * lose itself.
@@ -16,8 +16,8 @@
  * last 64 operations of that client are compared. Or an ADD to the set of what another operation had added; the last 64
  * additions are compared. The set says which work was done, and that piece was done again.
  *
- * It does not apply where every lock has several permits, unless there is an ADD: whoever wants to have it judged
- * there requires it.
+ * It does not apply where every lock has several permits, unless there is an ADD: a user who wants it judged there
+ * has to require it.
  *
  * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
  * be lost any more; a history in which nothing is lost and every write is acknowledged has none. */

@@ -43,7 +43,7 @@ struct heard {
 
 /* The hold that a client has released last. */
 struct released_hold {
-    uint64_t invoked; /* index of that release; 0: there is none, or its outcome is unknown */
+    uint64_t invoked; /* index of that release; 0: no release, or its outcome is unknown */
     uint32_t op;
     bool counted; /* a late renewal that a server heard */
 };
@@ -121,8 +121,7 @@ static int64_t later_ns(int64_t from_ns, int64_t by_ns) {
     return from_ns > INT64_MAX - by_ns ? INT64_MAX : from_ns + by_ns;
 }
 
-/* The end of a lease that began at `from_ns` at the earliest, and of which the lock states `validity_ns` (0: nothing).
- */
+/* The end of a lease that began at `from_ns` at the earliest. `validity_ns`: what the lock states, or 0. */
 static int64_t lease_end_ns(const struct event *event, int64_t from_ns, int64_t validity_ns) {
     int64_t until_ns = later_ns(from_ns, event->lock->lease_ns);
     return validity_ns ? smaller(until_ns, validity_ns) : until_ns;

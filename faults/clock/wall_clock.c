@@ -20,7 +20,7 @@ static const char NO_CLOCK[] = "%s runs by the machine's clock: use virtual time
 struct clock_state {
     bool injected;
     int64_t step_ns, drift_ppm, since_ns;
-    int probe;                               /* the number of the key that will expire; 0: there is none */
+    int probe;                               /* the number of the key that will expire; 0: no key */
     int64_t expires_low_us, expires_high_us; /* bounds of its expiry, by the server's clock */
 };
 _Static_assert(sizeof(struct clock_state) <= FAULT_STATE, "fits the target's state");

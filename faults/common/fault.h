@@ -161,11 +161,11 @@ bool fault_check_options(const struct fault *fault, const struct fault_target *t
 
 /* The value of an option of the target's fault, its default when it was not given. */
 const char *fault_option_text(const struct fault_target *target, const char *name);
-/* The same as a number; false with a sentence when it is none, or outside [low, high]. */
+/* The option as a number; false with a sentence when it is not a number, or outside [low, high]. */
 bool fault_option_number(const struct fault_target *target, const char *name, int64_t low, int64_t high, int64_t *value,
                          struct fault_report *report);
-/* The same as one of several words: *choice is its index. `choices` ends with NULL. False with a sentence when it is
- * none of them. */
+/* The option as one of several words: *choice is its index. `choices` ends with NULL. False with a sentence for
+ * another word. */
 bool fault_option_choice(const struct fault_target *target, const char *name, const char *const *choices, int *choice,
                          struct fault_report *report);
 

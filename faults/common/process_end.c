@@ -13,7 +13,7 @@ enum { END_LIMIT_MS = 60000 };
 bool process_end(int pid, struct fault_report *report) {
     int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     if (fd < 0 || kill(pid, SIGKILL) < 0) {
-        fault_fail(report, "process %d: %s", pid, pid > 0 ? strerror(errno) : "there is none");
+        fault_fail(report, "process %d: %s", pid, pid > 0 ? strerror(errno) : "no such process");
         if (fd >= 0) close(fd);
         return false;
     }

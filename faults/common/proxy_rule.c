@@ -55,7 +55,7 @@ bool proxy_rule_inject(struct fault_target *target, const char *servers, const c
     return is_reply ? fault_fail(report, "%.200s", reply.text) : false;
 }
 
-/* The number after the line `counter` of RULE STAT's pairs, -1: there is none. */
+/* The number after the line `counter` of RULE STAT's pairs, -1 without one. */
 static long long counter_of(const struct admin_reply *reply, const char *counter) {
     char value[32], seen[64];
     const char *at = reply->text;

@@ -65,7 +65,7 @@ struct fault_row {
 
 extern const struct fault_row FAULT_ROWS[FAULT_IDS];
 
-/* The fault with this name, or with this name in files of before. FAULT_IDS: there is none. */
+/* The fault with this name, or with this name in files of before. FAULT_IDS: no fault has it. */
 enum fault_id fault_id_named(const char *word);
 
 #endif

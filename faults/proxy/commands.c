@@ -270,7 +270,7 @@ static enum command_result shutdown_command(struct proxy *proxy, struct command_
 }
 
 static const struct command {
-    const char *name, *subcommand; /* subcommand: NULL: there is none */
+    const char *name, *subcommand; /* subcommand: or NULL */
     size_t least, most;            /* number of arguments */
     enum command_result (*run)(struct proxy *, struct command_arguments, struct control_reply *);
     const char *usage;

@@ -72,7 +72,7 @@ static bool applies(const struct flow *flow, struct rule *rule, const struct mes
     return rule_matches(rule, message) && rule_count_match(rule);
 }
 
-/* Matches the rules with a message of so many bytes, or with bytes that are none (NULL). */
+/* Matches the rules with a message. `bytes == NULL`: an unparsed chunk of that length. */
 static void match_rules(struct flow *flow, const struct message *message, uint64_t bytes) {
     const struct rule_list *list = &flow->connection->link->rules[flow->direction];
     struct rule *winner = NULL;

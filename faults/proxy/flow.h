@@ -35,7 +35,7 @@ void flow_join_aside(struct flow *flow);
 /* Throws away what waits; returns how many bytes. */
 size_t flow_discard(struct flow *flow);
 
-/* Keeps the head of an undecided message, of which the first head_length bytes are kept already; and frees it. */
+/* Keeps the head of an undecided message, and frees it. The first head_length bytes are kept already. */
 void flow_keep_head(struct flow *flow, struct span head);
 void flow_drop_head(struct flow *flow);
 

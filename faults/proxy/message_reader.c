@@ -91,7 +91,7 @@ static bool has_messages(const struct flow *flow) {
     return !flow->opaque && !flow->input_closed && !flow->black_hole;
 }
 
-/* Deals with bytes of the read buffer, of which the first `scanned` are the head that was kept from before. */
+/* Deals with bytes of the read buffer. The first `scanned` are the head that was kept from before. */
 static void take(struct flow *flow, struct span bytes, size_t scanned) {
     size_t start = 0;
     for (size_t at = scanned; at < bytes.length && has_messages(flow);) {

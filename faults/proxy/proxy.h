@@ -86,7 +86,7 @@ struct chunk {
     struct rule *holder; /* NULL: it is not held */
     struct chunk *held_before, *held_after;
     int64_t due_ns;         /* 0: at once */
-    uint64_t message_bytes; /* length of the message that the holder holds; 0 if it is none */
+    uint64_t message_bytes; /* length of the message that the holder holds; 0 for raw bytes */
     size_t length, sent;
     enum chunk_kind kind;
     char bytes[];

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 static const struct action {
-    const char *name, *amount; /* amount: what the number after the name is, NULL: there is none */
+    const char *name, *amount; /* amount: the meaning of the number after the name, or NULL */
 } ACTIONS[RULE_ACTIONS] = {
     [RULE_DELAY] = {"delay", "milliseconds"},
     [RULE_RATE] = {"rate", "bytes per second, at least 1"},

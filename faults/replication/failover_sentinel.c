@@ -9,7 +9,7 @@
 
 enum { MASTER_NAME = 64 };
 
-/* The first sentinel among the servers that take part, from `each` on; NULL: there is none. */
+/* The first sentinel among the servers that take part, from `each` on, or NULL. */
 static const struct fault_target *next_sentinel(const struct fault_target *each) {
     struct fault_report ignored;
     while (each && !role_is(each->socket, "sentinel", &ignored)) each = each->other;

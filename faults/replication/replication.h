@@ -12,11 +12,11 @@ struct replication {
     bool paused; /* the master accepts no writes */
     int count;
     int replicas[REPLICATION_REPLICAS]; /* the scheduler's numbers */
-    char rule[REPLICATION_RULE];        /* the proxy's rule that cuts the link; empty: there is none */
+    char rule[REPLICATION_RULE];        /* the proxy's rule that cuts the link; or empty */
 };
 
 /* Finds the target's replicas among the servers that take part; `first_only`: considers only the first of these. False
- * with a sentence: there is none. */
+ * with a sentence if there is no replica. */
 bool replication_find(struct replication *replication, const struct fault_target *target, bool first_only,
                       struct fault_report *report);
 
@@ -45,7 +45,7 @@ bool role_is(const char *socket, const char *role, struct fault_report *report);
 /* Waits for it; a "slave" must be connected to its master, too. */
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report);
 
-/* The server with that number among those that take part; NULL: there is none. */
+/* The server with that number among those that take part; or NULL. */
 const struct fault_target *find_server(const struct fault_target *target, int server);
 
 /* The option "replicated" of the target's fault: yes or no; false with a sentence when it is neither. */

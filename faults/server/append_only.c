@@ -55,7 +55,7 @@ static bool path_find(const char *directory, char path[PATH_SIZE], struct fault_
     return found || fault_fail(report, "the append-only file's manifest names no file that is written to");
 }
 
-/* The number between `at` and the end of its line, -1: there is none. *end: the next line. */
+/* The number between `at` and the end of its line, -1 without one. *end: the next line. */
 static long line_number(const struct file_bytes *bytes, size_t at, size_t *end) {
     const char *newline = at < bytes->length ? memchr(bytes->at + at, '\n', bytes->length - at) : NULL;
     if (!newline) return -1;

@@ -73,7 +73,7 @@ static bool writes_to_disk(const struct fault_target *target, struct fault_repor
     char appends[8];
     if (!admin_setting_read(target->socket, "appendonly", appends, sizeof appends, report)) return false;
     return strcmp(appends, "yes") == 0 ||
-           fault_fail(report, "%s has no append-only file: the trial's persistence is none", target->name);
+           fault_fail(report, "%s has no append-only file: the trial's persistence is \"none\"", target->name);
 }
 
 static bool crash_server_clock_read(const struct fault_target *target, int64_t *now_s, struct fault_report *report) {

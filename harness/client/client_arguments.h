@@ -20,8 +20,8 @@ struct client_arguments {
  * said on standard error if they say what. */
 bool client_arguments_parse(int argc, char **argv, struct client_arguments *arguments);
 
-/* The lock to host: of the table, an adapter's, or a plug-in's; NULL: there is none of that name. Ends the process when
- * the plug-in cannot be loaded. */
+/* The lock to host: of the table, an adapter's, or a plug-in's; NULL for an unknown name. Ends the process when the
+ * plug-in cannot be loaded. */
 const struct lock_type *client_arguments_lock(const struct client_arguments *arguments);
 
 #endif

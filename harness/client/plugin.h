@@ -14,8 +14,8 @@ struct plugin {
     char *statics_kept; /* a copy made when it was loaded */
 };
 
-/* Loads a plug-in, for as long as the process lives. False when the file is none, with the reason: a clause about "it".
- * The plug-in's constructors run, so a process that must not crash loads none. */
+/* Loads a plug-in, for as long as the process lives. False when the file is not a plug-in, with the reason: a clause
+ * about "it". The plug-in's constructors run, so a process that must not crash loads none. */
 bool plugin_load(const char *path, struct plugin *plugin, char reason[PLUGIN_REASON]);
 
 /* Whether its static variables are as they were when it was loaded; if not, *offset is the address in the file of the

@@ -11,7 +11,7 @@ struct deadlines {
     int count;
 };
 
-/* For so many tasks, none of which has a deadline. The caller closes. */
+/* For so many tasks, without deadlines at first. The caller closes. */
 void deadlines_open(struct deadlines *deadlines, int tasks);
 void deadlines_close(struct deadlines *deadlines);
 
@@ -19,7 +19,7 @@ void deadlines_close(struct deadlines *deadlines);
 void deadlines_add(struct deadlines *deadlines, int task, int64_t stamp_ns);
 /* Harmless when it has none. */
 void deadlines_remove(struct deadlines *deadlines, int task);
-/* The earliest deadline, INT64_MAX: there is none; and a task that has it, -1: none. */
+/* The earliest deadline, or INT64_MAX; and a task that has it, or -1. */
 int64_t deadlines_first_ns(const struct deadlines *deadlines);
 int deadlines_first(const struct deadlines *deadlines);
 

@@ -90,12 +90,12 @@ enum outcome env_stream(struct env *env, int node, const char *path, const char 
  * has ended. */
 const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms);
 
-/* Ends the stream. Harmless when there is none. */
+/* Ends the stream. Harmless without a stream. */
 void env_stream_end(struct env *env, int node);
 
 /* For nodes that speak ZooKeeper: all of them are one ensemble, with which the client has one session. */
 enum env_session_state {
-    ENV_SESSION_LOST = 0,  /* there is none: the servers delete what belonged to it, or have */
+    ENV_SESSION_LOST = 0,  /* no session: the servers delete what belonged to it, or have */
     ENV_SESSION_SUSPENDED, /* no server answers; it may go on with another server, or be lost */
     ENV_SESSION_CONNECTED,
 };

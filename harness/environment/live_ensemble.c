@@ -60,7 +60,7 @@ static char *addresses_of(const struct live_env *live) {
     return where;
 }
 
-/* A session that no watchdog tends would be SUSPENDED for ever: there is none then, and a later call may begin one. */
+/* A session that no watchdog tends would be SUSPENDED for ever: it is ended, and a later call may begin one. */
 static bool ensemble_begin(struct live_env *live, int64_t timeout_ms) {
     struct zookeeper_caller caller = caller_of(live);
     char *where = addresses_of(live);

@@ -20,7 +20,7 @@ struct redis_session {
 redisReply *redis_session_ask(struct redis_session *session, const char *command, size_t length, int64_t limit_ns,
                               bool may_block);
 
-/* Ends the connection; harmless when there is none. */
+/* Ends the connection; harmless without one. */
 void redis_session_close(struct redis_session *session);
 
 /* The parts of redis_session_ask, for a connection that is subscribed. False: no connection can be made. */

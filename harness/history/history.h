@@ -58,7 +58,7 @@ enum history_kind {
     HISTORY_ACTOR_EXIT = 22, /* by the driver: name = actor that has ended, value = wait status */
     HISTORY_NOTE = 23,       /* name = text */
     HISTORY_VALIDITY = 24,   /* announced by the lock: value = stamp of its end; REFUSED: the lock is lost */
-    /* By the proxy: rule `name` fired; value = bytes of the message, 0 if they are none, extra = index of the link's
+    /* By the proxy: rule `name` fired; value = bytes of the message, 0 for raw bytes, extra = index of the link's
      * name, op = n. */
     HISTORY_RULE = 25,
     HISTORY_RELEASED =
@@ -183,13 +183,13 @@ enum history_state history_reader_next(struct history_reader *reader, bool follo
  * number; they count as read. 0: history_reader_next says what comes instead. They stay valid until the reader is
  * closed. */
 uint64_t history_reader_batch(struct history_reader *reader, const struct history_record **records);
-/* Copies the record at an index, whatever was read last. False: there is none that is whole. */
+/* Copies the record at an index, whatever was read last. False if it is not there, or not whole. */
 bool history_reader_at(const struct history_reader *reader, uint64_t index, struct history_record *record);
 /* Index of the slot that was read last. */
 uint64_t history_reader_index(const struct history_reader *reader);
 /* Starts again at the first slot. */
 void history_reader_rewind(struct history_reader *reader);
-/* The bytes of the text at `index`, NULL if there is none or it is not whole. Valid until the next call. */
+/* The bytes of the text at `index`, NULL if it is not there, or not whole. Valid until the next call. */
 const char *history_reader_text(struct history_reader *reader, uint32_t index, size_t *length);
 struct history_settings history_reader_settings(const struct history_reader *reader);
 /* Number of slots in use, and of records that found no slot. */

@@ -135,7 +135,7 @@ static bool step_take(struct library_world *world, struct library_choice choice)
     return library_settle(world);
 }
 
-/* The servers are asked for leases when nothing is under way: then whoever was granted a lock knows it. */
+/* The servers are asked for leases when nothing is under way: then each client that was granted a lock knows it. */
 bool library_apply(struct library_world *world, struct library_choice choice) {
     size_t before = world->event_count;
     bool good = step_take(world, choice);

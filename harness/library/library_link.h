@@ -29,7 +29,7 @@ struct library_link {
     size_t unread_length; /* bytes */
     uint64_t request_steps, answer_steps;
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
-    int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: there is none */
+    int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: not blocking */
     uint64_t asked_sort;    /* of the last request that has reached the server */
     int owed;               /* requests that have reached the server, which has not answered them */
     bool is_push;           /* answers come that nobody has asked for */
@@ -38,7 +38,7 @@ struct library_link {
     bool ended;             /* nothing more happens on it */
 };
 
-/* Takes a connection that a program has made. False: there is none. */
+/* Takes a connection that a program has made. False if none waits. */
 bool library_link_accept(struct library_link *link, const struct link_door *door, struct library_server *server);
 /* Reads what the program has sent. True: there was something, or the program has closed it. */
 bool link_hear_program(struct library_link *link);

@@ -20,7 +20,7 @@ static bool wrong(char *reason, const char *key) {
     return false;
 }
 
-/* A list of words as bits. False: one is none of these. */
+/* A list of words as bits. False for an unknown word. */
 static bool bits_read(const json_t *list, const char *const *words, unsigned *bits) {
     *bits = 0;
     for (size_t each = 0; each < json_array_size(list); each++) {

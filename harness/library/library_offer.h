@@ -22,7 +22,7 @@ struct library_form {
 struct library_offer {
     struct library_facts facts;
     char name[OFFER_NAME], version[OFFER_NAME];
-    char lease_key[OFFER_NAME]; /* with {resource}; empty: there is none */
+    char lease_key[OFFER_NAME]; /* with {resource}; or empty */
     unsigned modes;             /* bit n: enum call_mode n */
     int threads;
     char keeps[OFFER_KEEPS][OFFER_NAME]; /* templates of keys that a right library leaves; '*' at the end: any rest */

@@ -88,8 +88,8 @@ static bool servers_hear(struct library_world *world, struct library_server *ser
 
 enum { ANSWER_WAIT_MS = 5 };
 
-/* A program may ask a server again and again until something changes there (Redisson asks when the lease ends, of which
- * 0 ms may be left). After TURNS_MOST messages at the same time each one takes a millisecond. */
+/* A program may ask a server again and again until something changes there (Redisson asks when the lease ends, even
+ * with 0 ms left). After TURNS_MOST messages at the same time each one takes a millisecond. */
 enum { TURNS_MOST = 400 };
 
 static void turn_take(struct library_world *world) {

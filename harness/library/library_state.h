@@ -33,7 +33,7 @@ struct library_thread {
     uint32_t ask; /* index of its event */
     int64_t idle_until_ns;
     int64_t cancel_at_ns; /* 0: never */
-    int cancel;           /* id of the question that cancels it; 0: there is none that is not answered */
+    int cancel;           /* id of the question that cancels it; 0: no such question is open */
     uint32_t cancel_ask;  /* index of that event */
     uint64_t steps;
 };
@@ -46,7 +46,7 @@ struct library_client {
     struct library_link links[LIBRARY_LINKS];
     int link_count, links_used;
     int question; /* id of the last one */
-    int control;  /* id of a question that is none of a call; 0: it is answered */
+    int control;  /* id of a question that does not belong to a call; 0: it is answered */
     enum outcome control_outcome;
     json_t *control_answer; /* owned */
     struct library_thread threads[WORKLOAD_THREADS];

@@ -20,7 +20,7 @@ struct planned_call {
     struct call call;        /* client and thread are where it stands; `form` belongs to the offer or to the workload */
     int64_t work_ms;         /* CALL_WORK */
     int64_t cancel_after_ms; /* of an acquire: it is cancelled when it is not answered for so long; 0: never */
-    int match;               /* of an acquire: the place of its release among the thread's calls; -1: there is none */
+    int match;               /* of an acquire: the place of its release among the thread's calls; or -1 */
     char form[OFFER_NAME];
 };
 

@@ -24,7 +24,7 @@ void byte_queue_add(struct byte_queue *queue, const char *bytes, size_t length);
 void byte_queue_end(struct byte_queue *queue);
 /* Whether the bytes end in the midst of a message. */
 bool byte_queue_has_part(const struct byte_queue *queue);
-/* The oldest whole message, which stays the queue's; no bytes: there is none. */
+/* The oldest whole message, which stays the queue's; no bytes without one. */
 struct span byte_queue_first(const struct byte_queue *queue);
 /* Drops the oldest whole message. */
 void byte_queue_drop(struct byte_queue *queue);

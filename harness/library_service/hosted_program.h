@@ -39,7 +39,7 @@ int64_t hosted_deadline_ns(const struct hosted_program *program);
 
 /* Sends a line, to which this adds the line's end. False: it takes no more. */
 bool hosted_send(struct hosted_program *program, const char *line);
-/* The next line that it has written, without its end; it is the program's until the next call. NULL: there is none. */
+/* The next line that it has written, without its end; it is the program's until the next call. Or NULL. */
 char *hosted_line(struct hosted_program *program);
 
 #endif

@@ -57,11 +57,11 @@ struct library_server {
     struct node node;       /* Redis */
     struct hosted_program program;
     bool runs;   /* a hosted server was started */
-    int control; /* of the world's own connection to a hosted server, which its kind keeps; -1: there is none */
+    int control; /* of the world's own connection to a hosted server, which its kind keeps; or -1 */
     uint32_t control_number;
 };
 
-/* The kind with this name; NULL: there is none. */
+/* The kind with this name; or NULL. */
 const struct server_kind *server_kind_named(const char *service);
 
 /* `server` has kind, address, start, log, seed, page and slot, and must not move in memory until server_close. */

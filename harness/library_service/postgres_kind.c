@@ -108,7 +108,7 @@ static void row_read(const char *bytes, size_t length, char values[2][NAME]) {
     }
 }
 
-/* `text`: one of those above, all of which fit. */
+/* `text`: one of those above; all of them fit. */
 static void query(struct library_server *server, const char *text, row_visit *visit, void *visitor) {
     static struct reply reply;
     char request[REQUEST], values[2][NAME];

@@ -104,7 +104,7 @@ static int child_begin(struct request *request, const struct own_words *own, cha
 }
 
 /* Makes a child of this process's parent, not of this process. The C library's fork cannot do that; what fork does
- * besides concerns other threads and the locks they hold, and there are none. The library goes on using the zygote's
+ * besides concerns other threads and their locks; a zygote has none. The library goes on using the zygote's
  * thread id for the child's. No other thread has that id while the zygote lives, and the child lives no longer. */
 static pid_t sibling_make(void) {
     return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);

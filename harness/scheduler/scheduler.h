@@ -63,7 +63,7 @@ int scheduler_add_server(struct scheduler *scheduler, const char *clock_path, co
 /* The server does not speak RESP and is not asked: it has dealt with everything that reached it when the process `pid`
  * and its children are idle. 0: it does not run. Its socket_path was NULL. */
 void scheduler_set_server_process(struct scheduler *scheduler, int server, int pid);
-/* That process has many threads, of which `thread` looks at the trial's clock by itself: it has looked at every new
+/* That process has many threads; `thread` looks at the trial's clock by itself: it has looked at every new
  * time before any task goes on. `address`, "host:port": how the proxy names the server when it says to whom it has
  * written, so that other servers are not asked for that. */
 void scheduler_set_server_timer(struct scheduler *scheduler, int server, int thread, const char *address);

@@ -3,8 +3,8 @@
  *
  * In virtual time exactly one task runs at any moment: it has the *turn*. A task that sleeps, waits for its next step,
  * or is held at an armed checkpoint gives the turn back; the scheduler (harness/scheduler/scheduler.h, in the driver)
- * gives it to the next one, or moves the clock when there is none. So the trial's seed decides the order of everything,
- * not the machine. In real time tasks run freely, and the page carries only steps and checkpoints.
+ * gives it to the next one, or moves the clock when no task is ready. So the trial's seed decides the order of
+ * everything, not the machine. In real time tasks run freely, and the page carries only steps and checkpoints.
  *
  * A task writes its state while it runs, the scheduler writes it while the task does not run. An eventfd per task says
  * that it has the turn; one eventfd for all tasks ("yield") says that a task has given it back. So a task can wait for

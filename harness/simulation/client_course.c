@@ -58,7 +58,7 @@ static void turn(struct explored_client *client) {
     client_step(&client->work, &step, &result);
 }
 
-/* Until when a fault lasts that makes something late; 0: there is none. */
+/* Until when a fault lasts that makes something late; or 0. */
 static int64_t late_until_ns(const struct world *world) {
     int64_t until_ns = 0;
     for (int each = 0; each < world->late_count; each++)

@@ -1,4 +1,4 @@
-/* A node as clients see it: a master and its replicas, each a real server, one of which leads. */
+/* A node as clients see it: a master and its replicas, each a real server. One of them leads. */
 #ifndef LOCKSTORM_SIMULATION_EXPLORED_NODE_H
 #define LOCKSTORM_SIMULATION_EXPLORED_NODE_H
 

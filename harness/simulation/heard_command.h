@@ -1,4 +1,4 @@
-/* What servers heard and answered, command by command: for whoever watches a schedule that is replayed. */
+/* What servers heard and answered, command by command: for an observer of a schedule that is replayed. */
 #ifndef LOCKSTORM_SIMULATION_HEARD_COMMAND_H
 #define LOCKSTORM_SIMULATION_HEARD_COMMAND_H
 
@@ -25,7 +25,7 @@ struct heard_command {
     int node;         /* or WORLD_RESOURCE */
     const char *command;
     size_t length;           /* in bytes, of the command as it is sent */
-    const redisReply *reply; /* NULL: there is none */
+    const redisReply *reply; /* or NULL */
     enum heard_fate fate;
 };
 

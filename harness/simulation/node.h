@@ -96,7 +96,7 @@ void node_connection_retarget(struct node_connection *connection, struct node *n
 void node_connection_send(struct node_connection *connection, const char *command, size_t length);
 /* Waits for the next reply. The caller frees. */
 redisReply *node_connection_receive(struct node_connection *connection);
-/* The next reply that has arrived, NULL if there is none. The caller frees. */
+/* The next reply that has arrived, or NULL. The caller frees. */
 redisReply *node_connection_poll(struct node_connection *connection);
 /* Takes bytes that have arrived on a connection that does not carry replies; returns their number. */
 size_t node_connection_poll_bytes(struct node_connection *connection, char *bytes, size_t room);

@@ -72,7 +72,7 @@ static int64_t longer(int64_t one_ms, int64_t other_ms) {
 }
 
 /* How long a key of the client's own lives. A string or hash without an end and without its mark, such as a counter, is
- * none; of what may hold more than one client's data nobody knows, and it counts as its own. */
+ * not one of these; of what may hold more than one client's data nobody knows, and it counts as its own. */
 static int64_t own_left_ms(const struct world *world, int client, const redisReply *key, int64_t now_ms) {
     int64_t expiry_ms = key->element[NODE_KEY_EXPIRY]->integer;
     if (other_owner(world, client, key) >= 0) return 0;

@@ -40,7 +40,7 @@ static int64_t explored_task_deadline_ns(const struct explored_task *task, bool 
     return paused ? until_ns : sooner(until_ns, task->deadline_ns, now);
 }
 
-/* The next moment at which anything can change; INT64_MAX: there is none. */
+/* The next moment at which anything can change; or INT64_MAX. */
 int64_t world_next_deadline_ns(const struct world *world) {
     int64_t now = world_now_ns(world), until_ns = INT64_MAX;
     for (int each = 0; each < world->client_count; each++) {

@@ -18,7 +18,7 @@ bool world_allows(const struct world *world, struct choice choice);
 static inline bool world_strikes_store(const struct world *world, struct choice fault) {
     return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
 }
-/* The next moment at which anything can change; INT64_MAX: there is none. */
+/* The next moment at which anything can change; or INT64_MAX. */
 int64_t world_next_deadline_ns(const struct world *world);
 
 #endif

@@ -129,7 +129,7 @@ bool replica_follows(const struct world *world, int node, int server);
 enum { SENT_LEAST = 8 }; /* letters: shorter texts occur in commands by chance */
 /* Whether a text of SENT_LEAST letters or more occurs in what a client has sent. */
 bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length);
-/* A node from which a message has arrived that the task has not taken; -1: there is none. */
+/* A node from which a message has arrived that the task has not taken; or -1. */
 int world_message_node(const struct world *world, int number);
 /* Tells the witness, if there is one, what became of a command; not while locks are being opened. */
 void world_tell(const struct world *world, const struct heard_command *heard);

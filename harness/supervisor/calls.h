@@ -38,7 +38,7 @@ static inline uint64_t call_argument(const struct seccomp_notif *call, int numbe
     return call->data.args[number];
 }
 
-/* Reads a struct timespec; false, and the call is refused, when there is none or it is no time. */
+/* Reads a struct timespec; false, and the call is refused, when it cannot be read or is not a valid time. */
 bool call_read_time(struct supervisor *supervisor, const struct program_process *process,
                     const struct seccomp_notif *call, uint64_t address, int64_t *time_ns);
 /* The stamp of the program's monotonic clock this much later; INT64_MAX: never. */

@@ -102,7 +102,7 @@ static void on_time(struct supervisor *supervisor, struct program_process *proce
 }
 #endif
 
-/* The machine's time in ticks, and the processor time, of which the process's clock shows the same. */
+/* The machine's time in ticks, and the processor time, which is that of the process's clock. */
 static void on_times(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     enum { TICKS_PER_S = 100 }; /* in every system call of Linux */
     clock_t now = supervisor->clock.mono_ns / (CLOCK_NS_PER_S / TICKS_PER_S);

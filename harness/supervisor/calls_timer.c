@@ -221,7 +221,7 @@ static void on_timer_create(struct supervisor *supervisor, struct program_proces
     supervisor_answer(supervisor, call, 0);
 }
 
-/* The timer with the id of a call; NULL, and the call is refused, when there is none. */
+/* The timer with the id of a call; NULL, and the call is refused, for an unknown id. */
 static struct program_timer *created_timer(struct supervisor *supervisor, const struct program_process *process,
                                            const struct seccomp_notif *call) {
     struct program_timer *timer = timer_find(supervisor, process, TIMER_POSIX, (int)call_argument(call, 0));

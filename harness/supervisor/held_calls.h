@@ -59,13 +59,13 @@ void held_call_add_look(struct supervisor *supervisor, struct program_process *p
 /* Holds a call that has not been handled until its thread has its turn; the order is that of becoming ready. */
 void held_call_add_turn(struct supervisor *supervisor, struct program_process *process,
                         const struct seccomp_notif *call, uint64_t order);
-/* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is none. */
+/* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is not open. */
 bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events);
 /* The thread is ready; its call ends so when it gets its turn. */
 void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value);
 /* Tells a program that selects or polls with a limit how much of it was left, where the kernel does. */
 void held_call_write_left(const struct supervisor *supervisor, const struct held_call *held);
-/* The held call of this thread that is not ready; NULL: there is none. */
+/* The held call of this thread that is not ready; or NULL. */
 struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid);
 /* Drops the held calls of a thread, which has ended or makes another call; of a process: process, tid 0. */
 void held_calls_drop(struct supervisor *supervisor, const struct program_process *process, pid_t tid);
@@ -78,7 +78,7 @@ bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct
 
 /* Whether what a held call waits for on its descriptors is there. */
 bool held_calls_any_readable(const struct supervisor *supervisor);
-/* Makes the first such thread ready; false: there is none. */
+/* Makes the first such thread ready; false if no thread waits. */
 bool held_calls_deliver(struct supervisor *supervisor);
 /* The program's monotonic clock at the next deadline that counts; INT64_MAX: none. */
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);

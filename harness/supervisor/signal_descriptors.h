@@ -19,7 +19,7 @@ struct epoll_targets {
     bool fits;        /* false: it has more descriptors */
 };
 
-/* The signals that make this descriptor readable; 0: it is none of signals. */
+/* The signals that make this descriptor readable; 0: it is not a signal descriptor. */
 uint64_t signal_descriptor_signals(const struct program_process *process, int fd);
 /* False: the descriptor is no epoll instance, or one without descriptors of signals. */
 bool signal_descriptor_targets(const struct program_process *process, int fd, struct epoll_targets *targets);

@@ -47,7 +47,7 @@ void supervisor_publish_clock_to(struct supervisor *supervisor, const struct pro
     struct vdso_words words = {clock->wall_ns / CLOCK_NS_PER_S, clock->wall_ns % CLOCK_NS_PER_S,
                                clock->mono_ns / CLOCK_NS_PER_S, clock->mono_ns % CLOCK_NS_PER_S};
     ssize_t written = pwrite(process->memory_fd, &words, sizeof words, (off_t)process->clock_words);
-    if (written == 0) return; /* it has just ended, and its memory with it; whoever waits for its end hears of it */
+    if (written == 0) return; /* it has just ended, and its memory with it; those who wait for its end are woken then */
     if (written != sizeof words)
         supervisor_give_up(supervisor, "the clock of process %d cannot be written: %s", process->pid, strerror(errno));
 }

@@ -181,7 +181,7 @@ static bool supervise_in_trial(struct supervisor *supervisor, const struct super
 
 /* --- alone --- */
 
-/* Whoever the program talks to lives by the machine's clock. */
+/* The program's peers live by the machine's clock. */
 static bool await_news(const struct supervisor *supervisor, bool for_ever) {
     while (!turns_have_news(supervisor)) {
         if (!for_ever) return false;

@@ -11,7 +11,7 @@ struct blocked_thread {
 };
 
 /* Finds a thread whose call is not held and that sleeps all the same; one that no device will wake, if there is any.
- * False: there is none. */
+ * False if no thread sleeps so. */
 bool thread_states_find_blocked(const struct supervisor *supervisor, struct blocked_thread *blocked);
 
 /* Whether there is a thread or a process that one of the program's threads has made and that has not made a call. */

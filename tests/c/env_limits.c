@@ -1,5 +1,5 @@
 /* env_limits: what the environment's functions make of a lock's limits in ms, for an implementation that only notes
- * what reaches it. A limit that is longer than any stamp is none.
+ * what reaches it. A limit that is longer than any stamp does not count.
  *
  * Prints one JSON line: the number of cases, and of those that were wrong. Exit status: 0 passed, 1 failed. */
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* linearizable_simulated MODEL HISTORIES SEED: the linearizable checker on histories of which the verdict is known
- * because of how they are made; of the locks that have an owner.
+/* linearizable_simulated MODEL HISTORIES SEED: the linearizable checker on histories whose verdict is known from
+ * how they are made; for the locks that have an owner.
  *
  * A lock is simulated: what it does, one operation after the other, is an order that explains the history, so
  * *violated* is a mistake. Processes call and return around that, and operations of unknown outcome are added where the
@@ -8,7 +8,7 @@
  * a checker that uses up one too many, or drops the configuration that has it left, finds no order. The histories of
  * linearizable_oracle.c are short, since all orders are tried; random ones are hardly ever tight and linearizable.
  *
- * Then something impossible is added, of which it is known what it is and at which return the history becomes
+ * Then something impossible is added. It is known what it is, and at which return the history becomes
  * impossible; that must be the shortest prefix that the checker names:
  *
  *   - a grant has the token of another one, or a smaller one than was answered before it was called;

@@ -1,5 +1,5 @@
 /* A plug-in for tests: a lock with a queue in a list, which its waiters poll, and its mistakes:
- *   TAKES_HEAD  a waiter that gives up removes the head of the queue, whoever that is, and stays itself
+ *   TAKES_HEAD  a waiter that gives up removes the head of the queue, its own or not, and stays itself
  *   TAKES_TWO   a waiter that gives up removes the head of the queue and itself
  *   STAYS       a waiter that gives up stays in the queue
  *   SLOW        a waiter sleeps twice as long each time, without a limit */

@@ -154,7 +154,7 @@ static void say_under_way(void) {
     operations_end(&operations);
 }
 
-/* Positions are numbered in 32 bits, of which the last ones stand for something else. */
+/* Positions are numbered in 32 bits. The last ones stand for something else. */
 static void say_positions(void) {
     struct limits limits;
     struct operations operations;

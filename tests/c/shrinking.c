@@ -132,8 +132,8 @@ static const struct shrink_case {
      {{2, {"before client-1 1: client-2"}}}},
 };
 
-/* Lines that are none: a name with more behind it, a number that is none, a target of another kind, a duration that is
- * missing, out of range, or that the fault has not. */
+/* Invalid lines: a name with more behind it, an invalid number, a target of another kind, a duration that is missing,
+ * out of range, or that the fault does not have. */
 static const char *const REFUSED[] = {
     "before client-1x 1: clock",
     "before client-0 1: clock",

@@ -60,7 +60,7 @@ def test_the_first_violation_of_a_lock_is_the_same(order: int) -> None:
         assert found[name] == alone[name], name
 
 
-@pytest.mark.lengthy("plays sessions of which it keeps a part, again")
+@pytest.mark.lengthy("plays sessions again, and keeps a part of them")
 def test_a_search_that_learns_in_sessions() -> None:
     """The pieces begin in the middle of a session."""
     request = SearchRequest("set-nx-px", faults="none", schedules=600, strategy="novelty")

@@ -640,7 +640,7 @@ def test_additions_are_known_again_for_64_operations(operations: tuple[int, ...]
     [
         ("aBA", 1),  # A's own is not told yet
         ("aAtA", None),  # nothing but its own
-        ("BatA", 0),  # A's own is the newest of which somebody was told
+        ("BatA", 0),  # A's own is the newest that was answered
         ("atBA", 2),
         ("BCatA", 1),
         ("BaCtA", 2),  # C's is newer than A's, though A was told later
@@ -872,7 +872,7 @@ def test_a_renewal_lengthens_a_key_of_a_client_that_has_a_name(another: int, vio
     ],
 )
 def test_a_token_below_zero_is_one(timeline: str, counts: tuple[int, int, int]) -> None:
-    """Tokens are compared with each other, and not with 0, which is none."""
+    """Tokens are compared with each other, and not with 0, which means no token."""
     for less in (0, 2, 7):  # 1 and 4 on both sides of 0, or below it
         records = [
             replace(each, token=each.token - less) if each.token and each.kind != "lock-open" else each

@@ -99,7 +99,7 @@ def compare(judges: Path, path: Path, reading: HistoryReading, seed: int, count:
     others = dict(line.split() for line in theirs(judges, operations, reading.model, reading.permits, leases))
     assert len(verdicts) == count
     for name, maker in enumerate(makers):
-        # An object of which nothing happened is not in the export; it is linearizable.
+        # An object without operations is not in the export; it is linearizable.
         verdict, other = verdicts[str(name)], others.get(str(name), "true")
         assert verdict == other, f"we say {verdict}, Porcupine {other}: {reading}, seed {seed}\n{edn(maker, str(name))}"
     return Counter(verdicts.values())

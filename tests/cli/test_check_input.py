@@ -276,7 +276,7 @@ BAD_LINES = {
     "an index as a fraction": ('{"kind": "note", "index": 0.0}', '"index"'),
     "a name that nothing defines": ('{"kind": "note", "index": 0, "name": "A"}', '"name"'),
     "a name with a zero byte": ('{"kind": "note", "name": "A\\u0000B"}', '"name"'),
-    "hex that is none": ('{"kind": "text", "hex": "0g"}', '"hex"'),
+    "hex that is invalid": ('{"kind": "text", "hex": "0g"}', '"hex"'),
     "half a byte of hex": ('{"kind": "text", "hex": "0"}', '"hex"'),
     "hex as a number": ('{"kind": "text", "hex": 10}', '"hex"'),
     "a text as a number": ('{"kind": "text", "text": 10}', '"text"'),

@@ -196,7 +196,7 @@ HOSTS = "version 2: while a call of one thread waits, those of others are answer
 LIMITED = "a client that waits for a limited time is refused after it"
 RENEWS = "a renewal makes the lease longer, and is refused when the lock is lost"
 WAITS = "version 2: each form waits and leases as its hello says"
-# What the libraries themselves do otherwise than they promise (docs/adapters.md); redisson passes the same checks.
+# Where the libraries deviate from their documentation (docs/adapters.md); redisson passes the same checks.
 UNKEPT = {
     "aioredlock": [RENEWS],
     "cirello-pglock": [HOSTS, WAITS],

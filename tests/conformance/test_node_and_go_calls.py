@@ -70,7 +70,7 @@ class HostedCalls:
         return self.number
 
     def answer(self, number: int, limit_s: float = 60) -> dict[str, Any] | None:
-        """The answer to a question; None: there is none within the limit."""
+        """The answer to a question; None if the limit is over."""
         assert self.process.stdout
         limit = HangLimit(limit_s)
         while number not in self.answers:

@@ -38,7 +38,7 @@ def test_what_is_learned_helps() -> None:
 
 @pytest.mark.lengthy("searches three sessions four times")
 def test_the_same_schedules_with_any_number_of_processes() -> None:
-    """With three sessions, of which the last one is cut short."""
+    """With three sessions; the last one is cut short."""
     requests: dict[str, Any] = {"faults": "pause-client,lose-reply", "schedules": 2 * SESSION + 40, "keep_going": True}
     one, three = search(**requests), search(**requests, workers=3)
     assert one["schedules"] == three["schedules"] == 2 * SESSION + 40

@@ -66,7 +66,7 @@ def history_of(schedule: ScheduleFile) -> list[Event]:
 
 @pytest.mark.parametrize("fault", ["crash-server", "crash-server-empty"])
 def test_what_a_server_pushes_to_a_lost_connection_reaches_no_client(tmp_path: Path, fault: str) -> None:
-    """A client that was blocked when its connection was lost has no answer, whoever releases the lock later."""
+    """A client that was blocked when its connection was lost has no answer, even if the lock is released later."""
     file = built_from(BATON, tmp_path)
     lines = ("before client-1 4: client-2", f"before client-1 6: {fault} redis-1")
     events = history_of(schedule_of(f"plugin:{file}", *lines))

@@ -81,7 +81,7 @@ def test_a_fault_that_is_not_allowed_yet_strikes_when_it_is(said: dict[str, Any]
 
 
 def of_four_steps(others: int, bound: int) -> int:
-    """The number of schedules of four steps, at each of which one of so many other things may happen."""
+    """The number of schedules of four steps, if at each step one of so many other things may happen."""
     return sum(ways * others**count for count, ways in enumerate((1, 4, 6)) if count <= bound)
 
 

@@ -96,7 +96,7 @@ def wait_after_release(running: Trial, fault: str, **options: Any) -> float:
     assert one.acquire().ok
     two.start_acquire()
     running.advance(running.lease_ms / 30)
-    if running.settings.lock == "pubsub":  # in real time it may stand still before its tries, of which there are two
+    if running.settings.lock == "pubsub":  # in real time it may stand still before its two tries
         wait_until(lambda: running.server.calls()["evalsha"] >= 3, 60, "the second client waits")
     with running.fault(fault, two, **options):
         before_ns = running.mono_ns

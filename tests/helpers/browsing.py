@@ -33,7 +33,7 @@ def chromium() -> str:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    # A page of our own needs no sandbox, and in a container for root there is none.
+    # A page of our own needs no sandbox, and in a container root does not get one.
     with sync_playwright() as started:
         running = started.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         try:

@@ -65,7 +65,7 @@ def with_client_at_the_end(history: NamedHistory) -> NamedHistory:
 
 
 def later(history: NamedHistory, by_ns: int) -> NamedHistory:
-    """The same at another time; a stamp of 0 is none and stays."""
+    """The same at another time; a stamp of 0 means no stamp, and stays."""
 
     def moved_on(record: OracleRecord) -> OracleRecord:
         value = record.value

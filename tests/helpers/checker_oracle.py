@@ -75,7 +75,7 @@ History = list[OracleRecord]
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read an operation of which the history does not say whether it happened."""
+    """How to read an operation if the history does not say whether it happened."""
 
     releases_failed: bool = False
     acquires_happen: bool = False
@@ -252,7 +252,7 @@ def delivered_before(history: History, write: OracleRecord) -> bool:
 
 
 def repeats_newest(history: History, write: OracleRecord, update: OracleRecord) -> bool:
-    """Whether a write repeats its client's newest accepted operation, of which `update` was the first delivery."""
+    """Whether a write repeats its client's newest accepted operation; `update` was its first delivery."""
     earlier = earlier_by(history, write)
     newest = max((each.op for each in earlier), default=0)
     return write.op != 0 and newest == write.op == update.op and update in earlier

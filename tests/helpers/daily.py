@@ -1,4 +1,4 @@
-"""Parameters of a test of which a few are in the default run, and the others are slow."""
+"""Parameters of a test: a few are in the default run, and the others are slow."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -137,7 +137,7 @@ def driven(directory: Path, time: int = VIRTUAL, seed: int = 7) -> Iterator[Driv
 
 
 def targets(*heard: tuple["Peer | str", int]) -> bytes:
-    """An answer to SETTLE TARGETS: these addresses had activity, of which those with a 1 a new connection."""
+    """An answer to SETTLE TARGETS: these addresses had activity; those with a 1 had a new connection."""
     parts = [b"*%d\r\n:-1\r\n" % (1 + 2 * len(heard))]
     for peer, joined in heard:
         address = str(peer.path if isinstance(peer, Peer) else peer).encode()

@@ -13,7 +13,7 @@ TIMEOUT_MS = 3000  # after which the library gives a command up that has no answ
 POLL_MS = 500  # after which a waiter asks again if it knows no better
 SERVES_READERS, FOREVER = "read", 10**12
 
-# Mistake -> promises, one of which has to be seen to be broken.
+# Mistake -> promises; at least one of them has to be seen to be broken.
 MISTAKES: dict[str, tuple[str, ...]] = {
     "an inner release stops the watchdog": ("renewal", "exclusion"),
     "the watchdog goes on after the last release": ("renewal",),
@@ -344,7 +344,7 @@ class SimLibrary:
         return (self.client.number, 0 if by == "object" else thread, 0 if by == "thread" else lock)
 
     def command(self, act: Callable[[], object]) -> Generator[Wait, None, object]:
-        """Its answer; None: there is none in time."""
+        """Its answer; None if it comes too late."""
         box = self.network.send(self.client, act)
         deadline = self.events.now + TIMEOUT_MS
         while not box.filled and self.events.now < deadline:

@@ -182,7 +182,7 @@ class Yard:
         return ""
 
     def limits(self) -> Limits:
-        """By what the tests of the ground take, all of which the original must pass."""
+        """By what the tests of the ground take; the original must pass all of them."""
         began, cpu_s = time.monotonic(), children_cpu_s()
         failure = self.failure(self.ground.tests)
         assert not failure, f"the original itself does not pass: {failure}"

@@ -113,7 +113,7 @@ class QuickOrder:
             self.file.write_text(report.nodeid)
 
     def note_found(self) -> str:
-        """The name of the test that has just failed; of a crash or a hang there is none."""
+        """The name of the test that has just failed; a crash or a hang has no name."""
         name = self.file.read_text() if self.file.exists() else ""
         self.file.unlink(missing_ok=True)
         self.finds[name] += 1

@@ -85,7 +85,7 @@ ANSWER = "    return script_outcome(script_run(env, 0, &self->renew"
 
 # What each replaces in the right one.
 MISTAKES: dict[str, dict[str, str]] = {
-    # extends whoever has the key
+    # extends the key of any holder
     "blind-pexpire": {OWNED_RENEWAL: "\"return redis.call('pexpire', KEYS[1], ARGV[2])\""},
     # a stale holder sets the key anew
     "blind-set": {OWNED_RENEWAL: "\"redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) return 1\""},

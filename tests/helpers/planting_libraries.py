@@ -29,7 +29,7 @@ class TextChange:
 
 @dataclass(frozen=True)
 class PlantedBug:
-    """A bug, and the promises of which a search of at most `schedules` schedules has to find one broken."""
+    """A bug, and its promises: a search of at most `schedules` schedules has to find one of them broken."""
 
     name: str
     adapter: str

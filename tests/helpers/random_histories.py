@@ -449,7 +449,7 @@ class RandomHistory:
                 self.records[place] = OracleRecord(self.records[place].index, "torn")
 
     def spoil(self) -> None:
-        """Makes the history invalid: a clock that goes back, a grant that is none, operations out of order or about
+        """Makes the history invalid: a clock that goes back, an invalid grant, operations out of order or about
         another lock."""
         whole = [place for place, each in enumerate(self.records) if each.kind in OPERATIONS]
         if len(whole) < 2:

@@ -91,7 +91,7 @@ def test_a_right_library_is_not_accused_in_many_schedules(adapter: str) -> None:
     assert result["exit"] != 1, result["sentence"]
 
 
-@pytest.mark.slow("plays 1,361 schedules, of which the last one went wrong", seconds=40)
+@pytest.mark.slow("plays 1,361 schedules; the last one went wrong", seconds=40)
 def test_what_a_client_without_a_part_holds_back_does_not_come_in_the_midst_of_a_schedule() -> None:
     """A request of the third client was late in an earlier schedule, and the next one has two clients."""
     result = search_library(plan_library_search("redis-py", {"seed": 5, "schedules": 1361}), lambda _: None)

@@ -348,7 +348,7 @@ def test_processes_that_sleep_are_at_rest_and_others_are_not() -> None:
     child = int(Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()[0])
     try:
         assert awaits_quiescence(sleeping.pid, 5000)
-        assert not awaits_quiescence(napping.pid, 100), "it will look again, whoever wakes it or not"
+        assert not awaits_quiescence(napping.pid, 100), "it will look again, woken or not"
         assert not awaits_quiescence(spinning.pid, 100)
         assert not awaits_quiescence(parent.pid, 100), "it waits, but its child runs"
     finally:

@@ -289,7 +289,7 @@ def test_a_server_that_stands_still_never_gives_it_to_two() -> None:
         with running.fault("pause-server", running.zookeeper.members[0]):
             running.advance(1.5 * LEASE_MS)
             told = [event.actor for event in running.story() if event.kind == "validity"]
-            assert told == ["client-1"], "whoever holds it no longer believes"
+            assert told == ["client-1"], "the holder no longer believes"
         one.release()
         second = two.finish()
         assert second.ok and second.token > first
@@ -327,8 +327,7 @@ def assert_kept(running: Trial, holder: Client, other: Client, token: int) -> No
 
 
 def first_answer(ask: Callable[[], Result]) -> Result:
-    """What the servers say. Nobody can say it while they elect: whoever asks then is told *unknown*, which claims
-    nothing, and asks again."""
+    """What the servers say. While they elect, the answer is *unknown*, which claims nothing; the caller asks again."""
     limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
     while (result := ask()).outcome is Outcome.UNKNOWN:
         if limit.is_over():

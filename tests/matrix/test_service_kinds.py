@@ -159,7 +159,7 @@ def test_setnx_is_never_named_without_what_a_crash_does(advice: Advice, cells: l
     """In the sentence after its name, for each kind of servers that leads to it."""
     assert advice.recommended == [Choice("setnx", "open")]
     before, named, after = advice.sentence.partition(
-        "The closest, setnx, failed in 11, 5 of which cannot be prevented."
+        "The closest, setnx, failed in 11, and 5 of these cannot be prevented."
     )
     assert before == "Nothing on Redis survived in every scenario. " and named
     assert after.startswith(f" {BLOCKS} {EXPERT}")

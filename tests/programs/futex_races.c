@@ -1,4 +1,4 @@
-/* Threads that race for mutexes, conditions, semaphores, barriers and timed waits, some of which are cancelled. What
+/* Threads that race for mutexes, conditions, semaphores, barriers and timed waits, some of them cancelled. What
  * they have done together is the same on every machine; it is printed. Arguments: number of rounds of each race, "pi"
  * for mutexes with priority inheritance. */
 #include <pthread.h>

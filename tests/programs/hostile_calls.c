@@ -1,6 +1,6 @@
 /* Makes random calls that the supervisor handles, with random arguments: addresses of nothing, of memory that other
- * threads change and unmap meanwhile, huge counts, descriptors that are none; starts threads, processes and programs,
- * and kills some, at random moments. Arguments: a seed, a number of calls of each thread.
+ * threads change and unmap meanwhile, huge counts, descriptors that are not open; starts threads, processes and
+ * programs, and kills some, at random moments. Arguments: a seed, a number of calls of each thread.
  *
  * A wait without an end ends with the program, by its alarm. The last line tells that a page which nobody was allowed
  * to touch, between pages of arguments, is as it was. */

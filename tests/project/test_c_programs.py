@@ -168,7 +168,7 @@ def test_an_announcement_on_its_way_shows_nothing_after_the_release(programs: Pa
 
 
 # A process is idle when it has nothing to do, however often it wakes up. A polling sleep, after which it tries again,
-# is none.
+# does not count as idle.
 IDLE = [
     "reads a pipe",
     "polls a pipe",

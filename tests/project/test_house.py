@@ -20,6 +20,21 @@ C_FUNCTION = re.compile(r"^(?!typedef|#|extern)[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\
 ENTRY_POINTS = {"main"}  # of the programs and of `python -m`
 # The same check of an adapter and of a plug-in has the same name, in two tables of checks.
 TWINS = {"lockstorm/conformance/adapter_check.py", "lockstorm/conformance/plugin_check.py"}
+# Words of a sentence that has to be read twice: "there is no X", a clause of its own, or "a client that" is plainer.
+HABITS = re.compile(r"\b(?:is|are) none\b|\b[Ww]hoever\b|\b[Oo]f which\b|\b[Oo]therwise than\b")
+# Where a sentence, or a text of C or Python, goes on in the next line.
+SENTENCE_GOES_ON = re.compile(r"""\n[ \t]*(?:\*(?!/)|\#|//)?[ \t]*|["']\n\s*f?["']""")
+WRITTEN_IN = (*TOPS, "adapters", "bench", "ci", "docs", "findings", "scenarios", "tests")
+WRITTEN_AS = {".c", ".h", ".py", ".md", ".toml", ".java", ".go", ".js", ".mjs", ".cs", ".rb"}
+BUILT = {"node_modules", "target", "build"}
+NOT_YET_PLAIN = (
+    "docs/decisions",
+    "harness/explorer",
+    "harness/library_search",
+    "harness/lockstorm/explore",
+    "harness/lockstorm/library_search",
+    "tests/explore",
+)
 
 
 def rooms() -> list[Path]:
@@ -113,3 +128,30 @@ def test_a_file_name_occurs_once() -> None:
                 if path.suffix in kinds and path.stem != "__init__":
                     found[path.stem].add(room)
         assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+def texts() -> Iterator[Path]:
+    """All that people read: documents, help texts, messages, comments; without this file, which has the controls."""
+    yield from (path for path in paths.ROOT.iterdir() if path.suffix == ".md" or path.name == "Makefile")
+    for folder in WRITTEN_IN:
+        for path in sorted((paths.ROOT / folder).rglob("*")):
+            ours = path.suffix in WRITTEN_AS and not BUILT & set(path.parts)
+            if ours and path.is_file() and path.name != "test_house.py":
+                yield path
+
+
+def hard_to_read(text: str) -> list[str]:
+    joined = SENTENCE_GOES_ON.sub(" ", text)
+    return [joined[max(0, each.start() - 60) : each.end() + 30] for each in HABITS.finditer(joined)]
+
+
+def test_sentences_are_plain() -> None:
+    """Three habits that cost a reader time."""
+    controls = ("NULL: there is none.", "a client, of\n * which", "/* Whoever\n * asks */", '"other" "wise than"')
+    assert [len(hard_to_read(text)) for text in controls] == [1, 1, 1, 0], "a control"
+    found = {}
+    for path in texts():
+        place = str(path.relative_to(paths.ROOT))
+        if not place.startswith(NOT_YET_PLAIN) and (sentences := hard_to_read(path.read_text())):
+            found[place] = sentences
+    assert found == {}

@@ -1,4 +1,4 @@
-"""Nothing of a library's program stays behind in virtual time, whoever is killed: the driver, a supervisor, a program.
+"""Nothing of a library's program stays behind in virtual time if the driver, a supervisor or a program is killed.
 
 LOCKSTORM_KILLS=100   number of moments for each victim (default 2), drawn from LOCKSTORM_KILL_SEED (1)
 """

@@ -1,5 +1,5 @@
 """The number of packets that wait at the machine's processors, by the kernel's table: a line per processor that is
-online, of which a read returns about one page."""
+online. A read returns about one page of it."""
 
 import ctypes
 import socket
@@ -13,7 +13,7 @@ OLD, NEW = 13, 15  # columns: the line's processor is the last one of 13; newer 
 
 
 def waiting_in(pieces: list[bytes]) -> int:
-    """What packets_waiting_in reads from a file of which each read returns one piece."""
+    """What packets_waiting_in reads from a file whose reads return one piece each."""
     reads = library().packets_waiting_in
     reads.restype, reads.argtypes = ctypes.c_uint64, [ctypes.c_int]
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -125,7 +125,7 @@ def test_most_bugs_are_hunted_without_options_and_the_others_say_why() -> None:
         ('faults = "kill-client"', "schedules = 5", "mine: explore.schedules: there is no key called 'schedules'"),
         ('[bug.explore]\nfaults = "kill-client"', "", "mine: explore: give either this table, or unexplored"),
         ('"liveness"', '"liveness"\nunexplored = "why"', "mine: explore: give either this table, or unexplored"),
-        ('scenario = "crash-before-expire"\n', "", "mine: request: it belongs to a scenario, and there is none"),
+        ('scenario = "crash-before-expire"\n', "", "mine: request: it belongs to a scenario, which is missing"),
         ("[[bug]]", "[[bag]]", "bag: every entry has to begin with [[bug]]"),
         ("[[bug]]", "[bug]", "bug: every entry has to begin with [[bug]]"),
         ("[[bug]]", "[[bug]", "Expected ']]' at the end of an array declaration"),

@@ -79,7 +79,7 @@ enum outcome etcd_place_is_first(struct lock *lock, struct etcd_place *self) {
 /* --- waiting for the one before --- */
 
 struct predecessor {
-    json_t *key;   /* NULL: there is none */
+    json_t *key;   /* or NULL */
     int64_t since; /* the revision at which it was seen */
 };
 

@@ -46,7 +46,7 @@ int64_t etcd_number(const json_t *object, const char *name);
 json_t *etcd_decimal(int64_t number);
 /* The revision of etcd's store in an answer. */
 int64_t etcd_revision(const json_t *body);
-/* The first key of a range's answer, borrowed; NULL: there is none. */
+/* The first key of a range's answer, borrowed; or NULL. */
 const json_t *etcd_first_key(const json_t *range);
 /* The answer to the n-th operation of a transaction, borrowed. */
 const json_t *etcd_range_of(const json_t *transaction, size_t index);

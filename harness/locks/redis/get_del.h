@@ -6,7 +6,7 @@
 #include "harness/locks/common/lock.h"
 
 /* The lock's state begins with a struct set_nx_px. The race is at the checkpoint "between-get-and-del". OK: a key was
- * deleted, whoever owned it. */
+ * deleted, its own or another client's. */
 enum outcome get_del_release(struct lock *lock);
 
 #endif

@@ -17,7 +17,7 @@ const struct lock_type LOCK_ZOOKEEPER = {
         "the client can find out whether the create was carried out.\n"
         "Promises: one holder while no client outlasts its session; first come, first served; the nodes of a dead\n"
         "client go with its session. The czxid of a node is a fencing token that rises over restarts, changes of\n"
-        "leader and a directory that was made anew; the number in its name is none: it begins again with the\n"
+        "leader and a directory that was made anew; the number in its name is not one: it begins again with the\n"
         "directory.\n"
         "Costs: 3 requests to acquire and release a free lock (create, list; delete to release), 2 more for a\n"
         "client that waits; a session's heartbeats; a majority of servers for each write.\n"

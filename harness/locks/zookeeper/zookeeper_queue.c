@@ -43,7 +43,7 @@ static const char *number_in(const char *name) {
     return length > ZOOKEEPER_GUID_DIGITS + NUMBER_DIGITS ? name + length - NUMBER_DIGITS : NULL;
 }
 
-/* The one to wait for, in *before: NULL when there is none. Names are the reply's. */
+/* The one to wait for, in *before, or NULL. Names are the reply's. */
 static bool place_look(const struct zookeeper_queue *self, const struct env_reply *names, const char **before) {
     const char *own = strrchr(self->node.path, '/') + 1, *own_number = number_in(own);
     bool is_there = false;

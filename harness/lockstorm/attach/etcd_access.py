@@ -26,7 +26,7 @@ NOT_PERMITTED = "permission denied"
 PROBED_TTL_S = 1  # the shortest lease that can be asked for
 MS_PER_S = 1000
 HEX_DIGITS = "0123456789abcdef"
-EtcdAnswer = dict[str, Any]  # JSON of etcd, of which few fields are read
+EtcdAnswer = dict[str, Any]  # JSON of etcd; few fields are read
 
 
 class EtcdRefusal(Exception):

@@ -27,7 +27,7 @@ class HttpFilter:
         return ready
 
     def _next(self) -> bytes:
-        """The next complete request; empty: there is none yet."""
+        """The next complete request; empty until it is complete."""
         head, end, rest = self._unread.partition(END_OF_HEAD)
         if not end:
             if len(head) > HEAD_MOST:

@@ -53,7 +53,7 @@ FORMS: dict[Service, str] = {
     "zookeeper": "zookeeper://HOST:PORT,HOST:PORT/PATH",
 }
 EVERY_FORM = "redis://, postgresql://, etcd:// or zookeeper://, such as redis://HOST:PORT/DATABASE"
-SEVERAL = ("etcd", "zookeeper")  # services of which a URL may name several servers
+SEVERAL = ("etcd", "zookeeper")  # a URL of these services may name several servers
 # Unlike urlsplit, it lets several hosts be IPv6 addresses.
 PARTS = re.compile(r"(?P<scheme>[a-z0-9+.-]+)://(?P<places>[^/?#]*)(?P<path>[^?#]*)(\?(?P<query>[^#]*))?")
 WITH_PASSWORD = re.compile(r"[^@]*://[^@]*:.*@")

@@ -9,7 +9,7 @@ from lockstorm.base.errors import UsageError
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """Full paths; empty: there is none. `ca`: the certificates that sign the servers'. `certificate`, `key`: a client's
+    """Full paths, or empty. `ca`: the certificates that sign the servers'. `certificate`, `key`: a client's
     own; the key may be in the file of the certificate."""
 
     ca: str = ""

@@ -8,7 +8,7 @@ DURATION = re.compile(r"(-?\d*\.?\d+)(ms|s|m|h)")
 
 
 def parse_duration_ms(text: str) -> int | None:
-    """The duration in ms, a fraction cut off; None for a text that is none. A caller checks the range."""
+    """The duration in ms, a fraction cut off; None for another text. A caller checks the range."""
     found = DURATION.fullmatch(text)
     if found:
         with suppress(OverflowError):

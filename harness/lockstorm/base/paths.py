@@ -184,7 +184,7 @@ def zookeeper_classes() -> str:
 
 
 def zookeeper_version() -> str:
-    """The version in the name of the ZooKeeper jar; "unknown" if there is none."""
+    """The version in the name of the ZooKeeper jar; or "unknown"."""
     directory = Path(os.environ.get("LOCKSTORM_ZOOKEEPER") or JARS)
     names = [path.stem for path in sorted(directory.glob("zookeeper-[0-9]*.jar"))]
     return names[-1].partition("-")[2] if names else "unknown"

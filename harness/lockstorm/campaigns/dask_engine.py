@@ -135,7 +135,7 @@ class DaskEngine:
                 self.client.cancel(futures, force=True)
 
     def _ended(self, completed: Any) -> list[Any]:
-        """The futures that have ended meanwhile; none, after a moment, if there are none."""
+        """The futures that have ended meanwhile; an empty list after a moment without any."""
         ended: list[Any] = completed.next_batch(block=False)
         if self._given_up:
             raise EngineLost("the campaign was interrupted")

@@ -100,8 +100,8 @@ def _virtual() -> str:
         return "a day passed on a real redis-server at once, read back from its TIME"
 
 
-# Two threads, of which one waits for the other's byte, by calls that a container may forbid to look into. Then it says
-# whether its addresses are fixed (ADDR_NO_RANDOMIZE).
+# Two threads. One waits for the other's byte, by calls that a container may forbid to look into. Then it says whether
+# its addresses are fixed (ADDR_NO_RANDOMIZE).
 LIVES_AN_HOUR = """
 import os, select, threading, time
 reading, writing = os.pipe()

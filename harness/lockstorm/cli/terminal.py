@@ -60,7 +60,7 @@ class Terminal(Console):
 
 
 def console() -> Console:
-    """Standard output: with the colours and width of a terminal, or plain and unwrapped if it is none."""
+    """Standard output: with the colours and width of a terminal, or plain and unwrapped."""
     return Terminal(highlight=False) if sys.stdout.isatty() else Terminal(highlight=False, width=160, soft_wrap=True)
 
 

@@ -49,7 +49,7 @@ class CostCell(msgspec.Struct, kw_only=True):
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The medians of all measurements by redis-benchmark. Times are None if there are none."""
+    """The medians of all measurements by redis-benchmark. Times are None without measurements."""
 
     commands: list[str]
     connections: int

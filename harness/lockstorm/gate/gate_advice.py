@@ -29,7 +29,7 @@ class Alternative:
 
     lock: str
     store: str
-    broken: tuple[str, ...]  # scenarios of the policy that break it, or of which the table has no verdict
+    broken: tuple[str, ...]  # scenarios of the policy that break it, or without a verdict in the table
     harms: int  # number of all scenarios that break a property that counts for this user (alternative_of)
     damage: int  # number of all scenarios that break a property required by the policy or by default
 

@@ -173,7 +173,7 @@ def gate_outcome(statuses: dict[str, str], violated: list[str], uncovered: list[
 
 
 def status_word(trials: list[dict[str, str]]) -> str:
-    """The trials of a cell as one word of the matrix; "inconclusive" if there are none, or none judges a property."""
+    """The trials of a cell as one word of the matrix; "inconclusive" without trials, or if none judges a property."""
     words = [cell_result(statuses) if statuses else "inconclusive" for statuses in trials]
     order = ("violated", "stuck", "fenced", "inconclusive", "holds")
     return min(words, key=order.index) if words else "inconclusive"

@@ -78,7 +78,7 @@ def _mistakes(finding: Finding, directory: Path) -> Iterator[str]:
     if schedule.adapter != finding.adapter or not set(finding.breaks) <= set(schedule.breaks):
         yield f"{FOUND} is of {schedule.adapter} and breaks {', '.join(schedule.breaks)}"
     if bool(finding.natively) != (program_of(directory) is not None):
-        yield "natively counts runs of a program, and there is none, or the other way round"
+        yield "natively counts runs of a program: there is a count without a program, or a program without a count"
 
 
 def findings() -> dict[str, Finding]:

@@ -123,7 +123,7 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
     ] = ()
     lease_key: Annotated[
         str, Meta(description="The server's key whose remaining time is the lease.", pattern=r"\{resource\}")
-    ] = ""  # empty: there is none
+    ] = ""  # or empty
     watchdog_divisor: Annotated[
         int, Meta(ge=1, le=1000, description="The watchdog renews after its lease divided by this.")
     ] = 3

@@ -88,7 +88,7 @@ def outcome_sentence(needs: Needs, best: list[Candidate], harm: tuple[str, ...])
     where = "" if needs.servers else " on Redis"
     return (
         f"Nothing{where} {kept} in every scenario. The closest, {names}, failed in {len(harm)}, "
-        f"{len(unpreventable(harm))} of which cannot be prevented."
+        f"and {len(unpreventable(harm))} of these cannot be prevented."
     )
 
 

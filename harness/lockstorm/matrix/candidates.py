@@ -31,7 +31,7 @@ RESOURCES = {"plain": "takes every write", "checks-tokens": "refuses a token old
 STORES_OF = {"plain": ("open",), "checks-tokens": ("open", "fence-writes", "fence-reads-and-writes")}
 SERVERS = {
     "single": "one server",
-    "replicas": "a master with replicas, one of which takes over when it fails",
+    "replicas": "a master with replicas; one of them takes over when it fails",
     "five": "five independent servers",
     "etcd": "etcd, a store built on consensus",
     "zookeeper": "ZooKeeper, a store built on consensus",

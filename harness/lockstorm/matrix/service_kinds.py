@@ -112,8 +112,8 @@ def simplicity(option: Candidate) -> tuple[int, int, int]:
 
 
 def shared_scenarios(options: Iterable[Candidate]) -> list[str]:
-    """The scenarios that are known for all of these, without those of which nothing is known at all; a scenario that
-    breaks few of them comes first."""
+    """The scenarios that are known for all of these. A scenario that breaks few of them comes first. An option for
+    which nothing is known is left out."""
     known = [option for option in options if option.known]
     names = set.intersection(*(set(option.known) for option in known)) if known else set()
     broken = Counter(name for option in known for name in option.damaged + option.stuck)

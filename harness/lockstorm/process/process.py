@@ -225,7 +225,7 @@ _zygotes: dict[tuple[str, str], Zygote] = {}
 def _process_from_zygote(
     command: Sequence[str], environment: Sequence[str], output: int, inherit: Sequence[int], near: bool
 ) -> Process | None:
-    """Starts a process from the program's zygote, which is started if there is none. None if that is not possible."""
+    """Starts a process from the program's zygote, which is started if need be. None if that is not possible."""
     preload = next((word for word in environment if word.startswith("LD_PRELOAD=")), "")
     key = command[0], preload
     zygote = _zygotes.get(key)

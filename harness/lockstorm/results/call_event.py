@@ -15,7 +15,7 @@ CallEventKind = Literal["ask", "answer", "executed", "lease", "fault", "late", "
 class CallEvent(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True, rename={"kind": "event"}
 ):
-    """Clients, threads, locks, resources and nodes are numbered from 1; 0: there is none."""
+    """Clients, threads, locks, resources and nodes are numbered from 1; 0: not given."""
 
     kind: CallEventKind
     at_ns: int

@@ -29,7 +29,7 @@ def with_capacity(names: Iterable[str], permits: int | None) -> tuple[str, ...]:
 
 
 def is_asked(name: str, required: Iterable[str]) -> bool:
-    """Whether a property is asked of a lock of which these are required: integrity is not where capacity is instead."""
+    """Integrity is not asked of a lock that has to keep its capacity instead."""
     return name != "integrity" or name in required or "capacity" not in required
 
 

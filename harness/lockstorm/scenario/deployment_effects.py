@@ -42,7 +42,7 @@ def play_deployed(request: TrialSettings, result: TrialResult) -> TrialResult:
 
 
 def fewest(items: Sequence[Item], is_enough: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """A part of the items that is enough and of which none can be left out; all, if they are not enough or it takes
+    """A minimal part of the items that is enough; all, if they are not enough or it takes
     too many questions."""
     kept, size, asked = list(items), max(1, len(items) // 2), 0
     while kept:

@@ -62,7 +62,7 @@ def expected() -> dict[tuple[str, str, str], ExpectedCell]:
 
 
 def without_fencing(line: dict[str, str] | None) -> dict[str, str] | None:
-    """The line of "*" for a lock without tokens, of which fencing is not judged."""
+    """The line of "*" for a lock without tokens: its fencing is not judged."""
     return {name: value for name, value in line.items() if name != "fencing"} if line else None
 
 

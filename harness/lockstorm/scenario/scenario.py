@@ -90,7 +90,7 @@ class Scenario:
     inside: bool = False
 
     def times_on(self, lock: LockEntry) -> tuple[Time, ...]:
-        """The kinds of time in which it can be played with this lock; empty if there is none."""
+        """The kinds of time in which it can be played with this lock; or empty."""
         if lock.adapter and self.inside:
             return ("virtual",)
         if lock.service in self.real_on or (lock.real_time_only and "real" in self.times):

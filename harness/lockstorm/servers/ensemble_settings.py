@@ -131,7 +131,7 @@ def _check_zookeeper(table: TomlTable, name: str) -> None:
 
 
 def _check_together(table: TomlTable, service: str, settings: Iterable[RedisSetting]) -> None:
-    """Raises UsageError for settings of which each is right and all together are not."""
+    """Raises UsageError for settings that are each valid, but not together."""
     given = by_name(settings)
     if service == "etcd":
         if reason := refusal_by_etcd(etcd_options(given)):

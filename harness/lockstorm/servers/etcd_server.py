@@ -31,7 +31,7 @@ TIMING_TOGETHER = {"heartbeat-interval": 50, "election-timeout": 500}
 EVERY_KEY = base64.b64encode(b"\0").decode()  # as both ends of a range: all keys
 NO_LEADER = "0"
 MS_PER_S = 1000
-EtcdJson = dict[str, Any]  # of etcd, of which few fields are read
+EtcdJson = dict[str, Any]  # of etcd; few fields are read
 
 
 class EtcdServer:

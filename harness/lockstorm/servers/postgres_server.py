@@ -130,7 +130,7 @@ def server_user() -> User | None:
         with contextlib.suppress(KeyError):
             found = pwd.getpwnam(name)
             return User(found.pw_uid, found.pw_gid)
-    raise Inconclusive(f"PostgreSQL refuses to run as root, and there is none of the users {', '.join(SERVER_USERS)}")
+    raise Inconclusive(f"PostgreSQL refuses to run as root, and this machine has no user {' or '.join(SERVER_USERS)}")
 
 
 class PostgresServer:
@@ -340,7 +340,7 @@ def server_command(directory: Path, sockets: Path, options: Mapping[str, str]) -
 
 @contextlib.contextmanager
 def data_template(sandbox: Sandbox, user: User | None) -> Iterator[Path]:
-    """The data directory to copy. Makes it, under a lock, if there is none for this version."""
+    """The data directory to copy. Makes it, under a lock, if it is missing for this version."""
     places = paths.templates()
     template = places / f"postgres-{postgres_version()}-{TEMPLATE}-of-{user.uid if user else os.geteuid()}"
     with (places / "lock").open("w") as lock:

@@ -158,7 +158,7 @@ def watch(
 
 
 def slot_of(key: bytes) -> int:
-    """The slot of a key: that of the text in its first braces, unless there is none."""
+    """The slot of a key: that of the text in its first braces, if it has any."""
     _, opened, rest = key.partition(b"{")
     tag, closed, _ = rest.partition(b"}")
     return binascii.crc_hqx(tag if opened and closed and tag else key, 0) % SLOTS

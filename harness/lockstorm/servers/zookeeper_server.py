@@ -242,7 +242,7 @@ def java_command(configuration: Path, *options: str) -> list[str]:
 
 @contextlib.contextmanager
 def class_archive(sandbox: Sandbox) -> Iterator[Path]:
-    """The archive of the classes that a server loads. Makes it, under a lock, if there is none for this Java.
+    """The archive of the classes that a server loads. Makes it, under a lock, if it is missing for this Java.
     Without the archive a server takes twice as long to start."""
     places = paths.templates()
     archive = places / f"zookeeper-{paths.zookeeper_version()}-java-{java_version()}.jsa"

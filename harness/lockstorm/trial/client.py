@@ -102,7 +102,7 @@ class Client:
 
     def start_increment(self, by: int = 1, work_ms: int = 0, token: int = 0) -> None:
         """Starts: acquire, read the counter, work, write the sum, release. `token`: the application's own, which is
-        used instead of the lock's; 0: there is none."""
+        used instead of the lock's, or 0."""
         fields = {"object": Object.COUNTER, "wait_ms": -1, "value": by, "work_ms": work_ms, "turns": 1, "token": token}
         self._start(StepKind.WORKLOAD, **fields)
 

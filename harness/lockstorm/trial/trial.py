@@ -205,7 +205,7 @@ class Trial:
 
     def quiet(self, *clients: Client) -> None:
         """Plays the last phase: heals every fault, then has each of these clients that lives served once more. A client
-        without a step increments; if there is none, the first one does so when it has done its step. Ends when all are
+        without a step increments; if all have one, the first one does so when it has done its step. Ends when all are
         served, or when it is certain that one never will be: that is the finding, and no error. Raises UsageError if
         none of them lives, because nobody could find out then whether the lock is free."""
         living = [client for client in clients if not client.ended]

@@ -34,8 +34,8 @@ class TrialRecorder:
         library().history_close(self._history)
 
     def begin(self, settings: TrialSettings, *, store: str, service: str, lease_ms: int, bound_ms: int) -> None:
-        """Writes the first records: the clock and the trial's parameters. `service`: of the lock; a reader takes it for
-        redis where the lock is none of the table's and nothing is said."""
+        """Writes the first records: the clock and the trial's parameters. `service`: of the lock; a reader assumes
+        redis if nothing is recorded and the lock is not in the table."""
         self.record(Kind.CLOCK, outcome=Outcome.OK, value=self._scheduler.mono_ns)
         self.text("driver")
         words = {"scenario": settings.scenario, "lock": settings.lock, "store": store, "time": settings.time}

@@ -82,7 +82,7 @@ def trial_count(chosen: Sequence[Bug], hunt: Hunt | None) -> int:
 
 
 def unavailable_reason(bug: Bug) -> str:
-    """Why the scenario of a bug cannot be played here; empty: it can, or there is none."""
+    """Why the scenario of a bug cannot be played here; empty: it can, or it has no scenario."""
     if not bug.scenario:
         return ""
     return next(

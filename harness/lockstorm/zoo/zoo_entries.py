@@ -159,13 +159,13 @@ def _check_names(bug: Bug, where: str) -> None:
 def _check_played(bug: Bug, where: str) -> None:
     """Checks everything that can be checked of both locks before anything is started."""
     if (bug.explore is None) == (not bug.unexplored):
-        raise UsageError(f"{where}: explore: give either this table, or unexplored with the reason why there is none")
+        raise UsageError(f"{where}: explore: give either this table, or unexplored with a reason")
     if bool(bug.explore) != bool(bug.tuned):
         raise UsageError(f"{where}: tuned: say why the search needs options, and only if there are any")
     if not bug.scenario and bug.explore is None:
         raise UsageError(f"{where}: scenario: there is neither a scenario nor anything for the explorer")
     if bug.request is not None and not bug.scenario:
-        raise UsageError(f"{where}: request: it belongs to a scenario, and there is none")
+        raise UsageError(f"{where}: request: it belongs to a scenario, which is missing")
     for lock in (bug.lock, bug.fixed):
         if bug.scenario:
             _at(f"{where}: scenario", prepare_trial, bug.request_for(lock))

@@ -1,4 +1,4 @@
-/* Several locks as one, some of which stay behind when the acquire is cut short. */
+/* Several locks as one. Some of them stay behind when the acquire is cut short. */
 #include "harness/locks/redisson/multi.h"
 
 extern const struct lock_type LOCK_REDISSON_4456;

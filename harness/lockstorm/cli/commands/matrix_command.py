@@ -92,7 +92,7 @@ def matrix_command(
 
 
 def configured_cells(cell_keys: list[CellKey], config: str | None) -> list[CellKey]:
-    """The cells of locks whose servers the file configures; without a file all. Raises UsageError if there is none."""
+    """The cells of locks whose servers the file configures; without a file all. Raises UsageError without any."""
     if not config:
         return cell_keys
     deployment = deployment_named(config)
