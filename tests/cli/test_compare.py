@@ -161,7 +161,7 @@ def test_a_history_of_real_clients_is_read(tmp_path: Path) -> None:
         assert one.acquire().ok
         two.acquire(wait_ms=0)
         one.release()
-        events, full = measure.read_events(running.history_path)
+        events, full = measure.read_events(running.recorder.path)
         names = [SIGNS["?"], SIGNS["!"], SIGNS["?"], SIGNS["-"], SIGNS["."]]
         assert [event.kind for event in events] == names
         assert [event.granted for event in events] == [False, True, False, False, False]
@@ -179,7 +179,7 @@ def test_hold_acquires_and_releases_the_given_number_of_times() -> None:
         assert one.finish().turns == 3
         assert running.mono_ns == (100 + 1) * 1_000_000, "virtual time: the third try at 2 * 50 ms, held for 1 ms"
         assert two.acquire().ok
-        events, _ = measure.read_events(running.history_path)
+        events, _ = measure.read_events(running.recorder.path)
         assert measure.grant_times(events) == 4
 
 

@@ -228,7 +228,8 @@ def test_what_is_let_go_is_recorded_before_the_healing() -> None:
     """The order of the records must not depend on how long the store takes."""
     with trial("none") as running:
         (one,) = running.clients(1)
-        (store,) = (pid for pid in running.pids if Path(f"/proc/{pid}/comm").read_text() == "store\n")
+        pids = [each.pid for each in running.sandbox.processes]
+        (store,) = (pid for pid in pids if Path(f"/proc/{pid}/comm").read_text() == "store\n")
         later = Timer(0.2, os.kill, (store, signal.SIGCONT))
         with running.fault("delay-write", one):
             assert one.write(41).outcome is Outcome.UNKNOWN

@@ -479,7 +479,7 @@ def test_nodes_have_no_port_that_anybody_else_could_reach() -> None:
             line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()
         ]
         assert own and not [line for line in lines if line[9] in own]
-        assert running.history_path.parent.stat().st_mode & 0o077 == 0
+        assert running.recorder.path.parent.stat().st_mode & 0o077 == 0
 
 
 def test_options_of_the_environment_do_not_reach_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

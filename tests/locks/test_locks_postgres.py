@@ -514,7 +514,7 @@ def await_true(condition: Any, what: str, within_s: float = 30) -> None:
 
 def test_another_user_can_use_only_what_the_server_was_given() -> None:
     with trial("pg-lease") as running:
-        private = running.history_path.parent
+        private = running.recorder.path.parent
         assert private.stat().st_mode & 0o077 == (0o010 if os.geteuid() == 0 else 0)
         assert running.database.sockets.stat().st_mode & 0o777 == 0o700
         assert paths.postgres() in Path(f"/proc/{running.database.process.pid}/cmdline").read_text()

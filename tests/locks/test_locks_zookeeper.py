@@ -412,7 +412,7 @@ def tcp_sockets(pid: int) -> tuple[dict[int, str], set[int]]:
 @pytest.mark.waits
 def test_a_minority_cut_off_takes_its_holder_nothing_but_the_server() -> None:
     with ensemble() as (running, _, other, leader):
-        (holder,) = (client for client in running.every_client[:3] if client.name == f"client-{minority_of(leader)}")
+        holder = running.client_processes.every[minority_of(leader) - 1]
         server = running.zookeeper.members[minority_of(leader) - 1]
         token = holder.acquire().token
         with running.fault("partition", server.peer_links):

@@ -37,15 +37,15 @@ def test_without_a_survivor_there_is_no_quiet_phase() -> None:
 def test_who_waits_is_served() -> None:
     with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
         holder_and_waiter(trial)
-        trial.quiet(*trial.every_client)
-        assert all(client.state is TaskState.IDLE for client in trial.every_client)
+        trial.quiet(*trial.client_processes.every)
+        assert all(client.state is TaskState.IDLE for client in trial.client_processes.every)
         assert liveness(trial) == "holds"
 
 
 def test_who_waits_for_ever_is_a_finding_and_no_error() -> None:
     with Trial(TrialSettings("setnx", lease_ms=LEASE_MS)) as trial:
         holder_and_waiter(trial)
-        one, two = trial.every_client
+        one, two = trial.client_processes.every
         trial.kill(one)
         began_ns = trial.mono_ns
         trial.quiet(one, two)
@@ -57,7 +57,7 @@ def test_who_waits_for_ever_is_a_finding_and_no_error() -> None:
 def test_the_dead_holders_lease_is_waited_for_first() -> None:
     with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
         holder_and_waiter(trial)
-        one, two = trial.every_client
+        one, two = trial.client_processes.every
         trial.kill(one)
         trial.quiet(one, two)
         assert two.state is TaskState.IDLE
@@ -70,7 +70,7 @@ def test_an_idle_client_asks_for_the_lock_once_more() -> None:
         one.increment()
         trial.quiet(one)
         assert liveness(trial) == "holds"
-        assert [record.value for record in trial.story() if record.kind == "write-return"] == [1, 2]
+        assert [record.value for record in trial.recorder.read() if record.kind == "write-return"] == [1, 2]
 
 
 def test_a_bound_that_is_given_counts() -> None:
@@ -78,7 +78,7 @@ def test_a_bound_that_is_given_counts() -> None:
     settings = TrialSettings("set-nx-px", lease_ms=LEASE_MS, parameters={"bound_ms": 10})
     with Trial(settings) as trial:
         holder_and_waiter(trial)
-        one, two = trial.every_client
+        one, two = trial.client_processes.every
         trial.recorder.phase("quiet")
         one.finish()
         two.finish()
@@ -107,20 +107,20 @@ def test_the_bound_is_what_the_pattern_promises(lock: str, promised_ms: int | No
 
 
 def bounds_of(trial: Trial) -> list[int]:
-    return [each.value for each in trial.story() if each.kind == "parameter" and each.name == "bound_ms"]
+    return [each.value for each in trial.recorder.read() if each.kind == "parameter" and each.name == "bound_ms"]
 
 
 def test_without_a_fault_the_bound_is_the_promise() -> None:
     with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
         holder_and_waiter(trial)
-        trial.quiet(*trial.every_client)
+        trial.quiet(*trial.client_processes.every)
         assert bounds_of(trial) == [trial.patience_ms, 1_600]
 
 
 def test_after_a_fault_a_lease_more() -> None:
     with Trial(TrialSettings("set-nx-px", lease_ms=LEASE_MS)) as trial:
         holder_and_waiter(trial)
-        one, two = trial.every_client
+        one, two = trial.client_processes.every
         trial.kill(one)
         trial.quiet(two)
         assert bounds_of(trial) == [trial.patience_ms, 1_600 + LEASE_MS + REPLY_LIMIT_MS]

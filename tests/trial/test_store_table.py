@@ -223,6 +223,6 @@ def test_nothing_of_it_stays_behind() -> None:
         ask(link, "SET", "counter", 1)
         assert running.store.table
         pid, place = running.store.table.process.pid, running.store.table.directory.resolve()
-        private = running.history_path.parent
+        private = running.recorder.path.parent
     assert not place.exists() and not private.exists() and not Path(f"/proc/{pid}").exists()
     assert not [name for name in os.listdir("/dev/shm") if name.startswith(private.name)]

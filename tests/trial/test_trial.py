@@ -393,11 +393,11 @@ def test_locks_of_the_zoo_are_found_by_name_only() -> None:
 def test_a_proxy_that_has_ended_makes_the_trial_inconclusive() -> None:
     """Its socket breaks; that is not the reader of the command's output that has gone."""
     with trial("set-nx-px") as running:
-        assert running.proxy
-        running.proxy.process.kill()
-        running.proxy.process.wait()
+        assert running.links.proxy
+        running.links.proxy.process.kill()
+        running.links.proxy.process.wait()
         with pytest.raises(Inconclusive, match="the proxy does not answer"):
-            running.proxy.ask("PING")
+            running.links.proxy.ask("PING")
 
 
 def test_a_trial_of_an_unknown_lock_names_the_nearest() -> None:

@@ -172,7 +172,7 @@ def observe(trial: Trial, clients: list[Client], duration_ms: int, arrival_us: i
     end_ns = trial.mono_ns
     client_ns, server_ns = _cpu_ns(clients) - client_ns, _cpu_ns(trial.servers) - server_ns
     counters = counters_of(trial.servers).minus(before).minus(reading)
-    events, full = read_events(trial.history_path)
+    events, full = read_events(trial.recorder.path)
     if full and events:
         end_ns = events[-1].mono_ns
     return Observed(events_from(events, begun_ns), end_ns - begun_ns, end_ns, counters, client_ns, server_ns, full)

@@ -61,9 +61,9 @@ def replay_real(
             _play(trial, schedule, strike)
             verdict = trial.judge(required)
             if story_to is not None:
-                story_to.extend(trial.story())
+                story_to.extend(trial.recorder.read())
             if save:
-                trial.save(save)
+                trial.recorder.save(save)
             return verdict
 
     verdict, _ = play_unstalled(play_once)

@@ -59,10 +59,11 @@ def _play_lossy_links(trial: Trial) -> None:
 
 def _await_effect(trial: Trial, fault: Fault) -> None:
     """A client that waits for another one's lease to end may send nothing for as long as that."""
-    assert trial.proxy
+    proxy = trial.links.proxy
+    assert proxy
     rule = fault.report.split()[1]  # "rule NAME on LINKS"
     until_ns = trial.mono_ns + (trial.lease_ms + trial.bound_ms) * 1_000_000
-    while not trial.proxy.fired(rule) and trial.mono_ns < until_ns:
+    while not proxy.fired(rule) and trial.mono_ns < until_ns:
         trial.advance(SILENCE_MS)
 
 

@@ -215,9 +215,9 @@ def play(
             chosen.play(trial)
             verdict = trial.judge(request.require)
             if story_to is not None:
-                story_to.extend(trial.story())
+                story_to.extend(trial.recorder.read())
             if save:
-                trial.save(save)
+                trial.recorder.save(save)
             return trial_result(paced, verdict, trial.versions(), trial.elapsed_ms, trial_command(request))
 
     try:

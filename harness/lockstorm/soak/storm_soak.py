@@ -60,9 +60,9 @@ class Watch:
     proxy_kb: list[int] = field(default_factory=list)
 
     def sample(self, trial: Trial) -> None:
-        self.pids |= trial.pids
-        if trial.proxy:
-            self.proxy_kb.append(anonymous_kb(trial.proxy.process.pid))
+        self.pids |= {process.pid for process in trial.sandbox.processes}
+        if trial.links.proxy:
+            self.proxy_kb.append(anonymous_kb(trial.links.proxy.process.pid))
 
     @property
     def growth_kb(self) -> int:

@@ -51,9 +51,9 @@ def run_storm(
             storm_run.drain()
             verdict = trial.judge(plan.require)
             if story_to is not None:
-                story_to.extend(trial.story())
+                story_to.extend(trial.recorder.read())
             if save:
-                trial.save(save)
+                trial.recorder.save(save)
             versions.update(trial.versions())
             elapsed.update(trial.elapsed_ms)
             return verdict

@@ -278,10 +278,10 @@ class StormRun:
 
     def _client(self, target: str) -> Client:
         """The client's latest life: a target has the name of its first."""
-        return self.trial.client_on(self.clients[int(target.removeprefix("client-")) - 1].task)
+        return self.trial.client_processes.latest_on(self.clients[int(target.removeprefix("client-")) - 1].task)
 
     def _living(self) -> list[Client]:
-        return [self.trial.client_on(client.task) for client in self.clients]
+        return [self.trial.client_processes.latest_on(client.task) for client in self.clients]
 
     def _target(self, target: str) -> Target:
         if self._is_client(target):

@@ -173,7 +173,7 @@ class TrialRunner:
         if self._report:
             kept.lines()
         else:
-            trial.save(kept.history)
+            trial.recorder.save(kept.history)
             kept.save = None
 
     def _keep_schedule(self, text: str) -> None:

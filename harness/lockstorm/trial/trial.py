@@ -12,7 +12,6 @@ with Trial(TrialSettings("set-nx-px", seed=7)) as trial:
 import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
 
@@ -20,11 +19,9 @@ from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
-from lockstorm.native.library import FOREVER, TaskState
+from lockstorm.native.library import TaskState
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Sandbox
-from lockstorm.results.event import Event
-from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.verdict import Verdict
 from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
@@ -34,11 +31,9 @@ from lockstorm.trial.attached_nodes import AttachedNodes
 from lockstorm.trial.client import Client
 from lockstorm.trial.client_groups import patience, served_ms
 from lockstorm.trial.etcd_nodes import EtcdNodes
-from lockstorm.trial.fault import Fault, Target
 from lockstorm.trial.fault_means import TrialMeans
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.postgres_nodes import PostgresNodes
-from lockstorm.trial.proxy import Proxy
 from lockstorm.trial.redis_nodes import RedisNodes
 from lockstorm.trial.settings import REPLY_LIMIT_MS, VIRTUAL_LEASE_MS, TrialSettings, lease_late_in
 from lockstorm.trial.stall_sentinel import StallSentinel
@@ -67,24 +62,17 @@ NODES: dict[str, type[AnyNodes]] = {
 class Trial:
     """Servers, clients, clock and history of one trial, in a private directory that is removed when the trial closes.
 
-    The work is done by its parts: `scheduler` and `clock`, `recorder`, `links`, `nodes` and `store`, `faults`. The
-    methods that only pass a call on are what scenarios and tests are written in.
+    The work is done by its parts: `sandbox`, `scheduler` and `clock`, `recorder`, `links`, `nodes` and `store`,
+    `client_processes`, `faults`, `residue`. Scenarios call the most usual of their methods on the trial (`_open`).
 
     In virtual time all processes of the trial stay on the core where it was opened. One process works at a time, so
     nothing is lost. On two cores, a packet that one has taken from its queue and not delivered yet is invisible to the
     other: a server that is about to receive something would look idle (harness/scheduler/quiescence.h).
     """
 
-    context: TrialContext
-    nodes: AnyNodes
-    store: TrialStore
-    clock: TrialClock
-    faults: TrialFaults
-    residue: TrialResidue
-    _clients: TrialClients
-
     def __init__(self, settings: TrialSettings) -> None:
         self.settings = settings
+        self.lock = lock_named(settings.lock)
         self.lease_ms = settings.lease_ms or VIRTUAL_LEASE_MS
         self.control = settings.control
         self.resource = tagged(settings.resource) if settings.topology == "cluster" else settings.resource
@@ -119,16 +107,27 @@ class Trial:
 
     def _open(self) -> None:
         self.context = self._open_context()
-        kind = AttachedNodes if self.settings.attached else NODES[self.lock.service]
+        self.sandbox, self.scheduler = self.context.sandbox, self.context.scheduler
+        self.recorder, self.links = self.context.recorder, self.context.links
+        kind: type[AnyNodes] = AttachedNodes if self.settings.attached else NODES[self.lock.service]
         self.nodes = kind(self.context)
         self.context.is_at_every_node = lambda: len(self.nodes.traces()) >= self.lock.nodes
         self.store = TrialStore(self.context, self._store_mode)
         self.clock = TrialClock(self.context, self.nodes)
-        self._clients = TrialClients(self.context, self.nodes, self.store.socket)
-        self.faults = TrialFaults(TrialMeans(self.context, self.nodes, self._clients))
+        self.client_processes = TrialClients(self.context, self.nodes, self.store.socket)
+        self.faults = TrialFaults(TrialMeans(self.context, self.nodes, self.client_processes))
         self.residue = TrialResidue(self.context, self.nodes)
         self.scheduler.after_run = self.nodes.check
-        self.scheduler.explain_death = self._clients.explain_death
+        self.scheduler.explain_death = self.client_processes.explain_death
+        # What scenarios are written in.
+        self.run, self.settle, self.restart = self.scheduler.run, self.scheduler.settle, self.client_processes.restart
+        self.advance, self.wall_ms = self.clock.advance, self.clock.host_wall_ms
+        self.approach_lease_end, self.outlast_lease = self.clock.approach_lease_end, self.clock.outlast_lease
+        self.pause, self.kill, self.fault = self.faults.pause, self.faults.kill, self.faults.fault
+        self.fault_unless_control = self.faults.fault_unless_control
+        self.inject, self.prepare = self.faults.inject, self.faults.prepare
+        self.rule, self.note, self.commands = self.links.rule, self.recorder.note, self.nodes.commands
+        self.story, self.save = self.recorder.read, self.recorder.save
         self._start_servers()
         self._lap("start")
 
@@ -189,7 +188,7 @@ class Trial:
 
     def clients(self, count: int, resource: bytes | None = None) -> list[Client]:
         """Starts client-1 .. client-N side by side; returns when each has opened its lock and waits for a step."""
-        new = self._clients.start(count, resource or self.resource)
+        new = self.client_processes.start(count, resource or self.resource)
         self._lap("clients")
         return new
 
@@ -233,7 +232,7 @@ class Trial:
         self.faults.heal()
         self.links.check_rules()
         if self.settings.time == "real":
-            self._clients.stop_between_records()
+            self.client_processes.stop_between_records()
         self.scheduler.settle()
         self.recorder.end()
         self._lap("scenario")
@@ -244,14 +243,6 @@ class Trial:
             self.verdict = self.recorder.judge(",".join(required))
         self._lap("judge")
         return self.verdict
-
-    def story(self) -> list[Event]:
-        """The history's records, in order."""
-        return self.recorder.read()
-
-    def save(self, path: Path) -> None:
-        """Writes the history to a new file."""
-        self.recorder.save(path)
 
     @contextlib.contextmanager
     def logs_kept(self, path: Path | None) -> Iterator[None]:
@@ -268,40 +259,6 @@ class Trial:
         self._mark = now
 
     # --- what it consists of ---
-
-    @property
-    def lock(self) -> LockEntry:
-        """The entry of this trial's lock in the table of locks, or what its adapter or its plug-in describes."""
-        return lock_named(self.settings.lock)
-
-    @property
-    def sandbox(self) -> Sandbox:
-        return self.context.sandbox
-
-    @property
-    def scheduler(self) -> TrialScheduler:
-        return self.context.scheduler
-
-    @property
-    def recorder(self) -> TrialRecorder:
-        return self.context.recorder
-
-    @property
-    def links(self) -> TrialLinks:
-        return self.context.links
-
-    @property
-    def proxy(self) -> Proxy | None:
-        return self.links.proxy
-
-    @property
-    def pids(self) -> set[int]:
-        """All processes of this trial, also those that have ended."""
-        return {process.pid for process in self.sandbox.processes}
-
-    @property
-    def history_path(self) -> Path:
-        return self.recorder.path
 
     @property
     def reply_limit_ms(self) -> int:
@@ -345,7 +302,6 @@ class Trial:
 
     @property
     def replicas(self) -> list[RedisServer]:
-        """Of these nodes."""
         return self.redis.replicas
 
     @property
@@ -378,29 +334,7 @@ class Trial:
         """The names of the lock's nodes, as a pattern; the resource's server does not match."""
         return f"{self.lock.service}-*"
 
-    def commands(self) -> int:
-        """The number of commands that the servers have run, without those of the trial itself and of replicas."""
-        return self.nodes.commands()
-
     # --- clients and time ---
-
-    @property
-    def every_client(self) -> list[Client]:
-        """All clients that were started, also the dead ones."""
-        return self._clients.every
-
-    def client_on(self, task: int) -> Client:
-        """The latest life of the client whose worker has this task."""
-        return self._clients.latest_on(task)
-
-    def restart(self, client: Client) -> Client:
-        """Starts the next life of a client that was killed: on the same host, under another name, with nothing
-        remembered."""
-        return self._clients.restart(client)
-
-    def run(self, awaited: list[Client], until_ns: int = FOREVER, *, first: bool = False) -> None:
-        """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
-        self.scheduler.run(awaited, until_ns, first=first)
 
     def finish(self, *clients: Client) -> None:
         """Runs the trial until these clients have done their steps."""
@@ -408,75 +342,14 @@ class Trial:
             client.go_on()
         self.run(list(clients))
 
-    def settle(self) -> None:
-        """Lets every message arrive that is in flight and that no fault holds back."""
-        self.scheduler.settle()
-
     @property
     def mono_ns(self) -> int:
         """The trial's monotonic clock."""
-        return self.clock.mono_ns
-
-    def wall_ms(self, client: Client) -> int:
-        """The wall clock of a client's host, in ms since 1970."""
-        return self.clock.host_wall_ms(client)
-
-    def advance(self, duration_ms: float) -> None:
-        """Lets duration_ms of the trial's time pass; clients go on with their steps meanwhile."""
-        self.clock.advance(duration_ms)
-
-    def approach_lease_end(self) -> None:
-        """Lets nearly a lease pass, in virtual time and outside a control."""
-        self.clock.approach_lease_end()
-
-    def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
-        """Lets time pass until the other client has done its step or is held at a checkpoint, at most two leases; in a
-        control a time that is safely within the lease."""
-        self.clock.outlast_lease(other, checkpoint)
+        return self.scheduler.mono_ns
 
     # --- faults ---
-
-    def pause(self, client: Client, at: str | None = None) -> AbstractContextManager[None]:
-        """Stops a client's whole process, at a checkpoint or now, until the block ends."""
-        return self.faults.pause(client, at)
-
-    def kill(self, client: Client, at: str | None = None) -> None:
-        """Ends a client's process, at a checkpoint or now."""
-        self.faults.kill(client, at)
-
-    def fault(
-        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
-    ) -> AbstractContextManager[Fault]:
-        """Injects a fault, proves it, and heals it when the block ends; each of these is recorded."""
-        return self.faults.fault(name, target, other, **options)
-
-    def fault_unless_control(
-        self, name: str, target: Target = None, **options: str | float | bytes
-    ) -> AbstractContextManager[None]:
-        """The same; in a control the block runs without the fault."""
-        return self.faults.fault_unless_control(name, target, **options)
-
-    def inject(
-        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
-    ) -> Fault:
-        """Injects a fault that lasts until its `heal` is called or the trial ends."""
-        return self.faults.inject(name, target, other, **options)
-
-    def prepare(
-        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
-    ) -> Fault:
-        """Prepares a fault; the caller then calls its `inject` and `heal`."""
-        return self.faults.prepare(name, target, other, **options)
-
-    def rule(self, name: str, links: str, direction: str, *words: str | int | bytes) -> AbstractContextManager[Proxy]:
-        """Adds a rule of the proxy (faults/proxy/README.md) that no fault has a name for; until the block ends."""
-        return self.links.rule(name, links, direction, *words)
 
     def touch_links(self, client: Client) -> None:
         """Sends a small message along each of a client's links to its nodes, on connections of its own, as a connection
         pool does: a cut then swallows something even if the client is silent."""
         self.links.touch((f"{client.host}>{node.name}" for node in self.nodes.known), self.nodes.touch)
-
-    def note(self, text: str) -> None:
-        """Records a remark for readers of the story."""
-        self.recorder.note(text)

@@ -18,24 +18,20 @@ class TrialClock:
     def __init__(self, trial: TrialContext, nodes: AnyNodes) -> None:
         self._trial, self._nodes = trial, nodes
 
-    @property
-    def mono_ns(self) -> int:
-        """The trial's monotonic clock."""
-        return self._trial.scheduler.mono_ns
-
     def host_wall_ms(self, client: Client) -> int:
         """The wall clock of a client's host, in ms since 1970."""
         return int(library().scheduler_host_wall_ns(self._trial.scheduler, client.task)) // 1_000_000
 
     def advance(self, duration_ms: float) -> None:
         """Lets duration_ms of the trial's time pass; clients go on with their steps meanwhile."""
-        self._trial.scheduler.run([], until_ns=self.mono_ns + int(duration_ms * 1_000_000))
+        self._trial.scheduler.run([], until_ns=self._trial.scheduler.mono_ns + int(duration_ms * 1_000_000))
         self.note()
 
     def note(self) -> None:
         """Records the time, after reading it back from every server."""
         proved = self._trial.settings.time == "real" or self.prove()
-        self._trial.recorder.record(Kind.CLOCK, outcome=Outcome.OK if proved else Outcome.UNKNOWN, value=self.mono_ns)
+        outcome = Outcome.OK if proved else Outcome.UNKNOWN
+        self._trial.recorder.record(Kind.CLOCK, outcome=outcome, value=self._trial.scheduler.mono_ns)
 
     def prove(self) -> bool:
         """Reads the time back from every node that works. Raises Inconclusive if its clock is not where the trial has
@@ -64,7 +60,7 @@ class TrialClock:
             self.advance(lease_ms / 10 if settings.time == "virtual" else REAL_CONTROL_MS)
             return
         beyond_ms = lease_ms if settings.time == "virtual" else self._real_beyond_ms()
-        other.run_until(self.mono_ns + (lease_ms + beyond_ms) * 1_000_000, checkpoint)
+        other.run_until(self._trial.scheduler.mono_ns + (lease_ms + beyond_ms) * 1_000_000, checkpoint)
 
     def _real_beyond_ms(self) -> int:
         trial = self._trial
