@@ -25,13 +25,13 @@ from bench import libraries, proxy
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.compare.benchmark import measure_pair, request_us
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.explorer import Explorer
-from lockstorm.explore.search_plan import SearchRequest, plan_search, search_arguments
 from lockstorm.native.library import locks
 from lockstorm.process.cores import on_core
 from lockstorm.process.machine import Machine, machine
 from lockstorm.scenario.play import play
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.explorer import Explorer
+from lockstorm.search.search_plan import SearchRequest, plan_search, search_arguments
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from lockstorm.base.errors import NotInstalled
 from lockstorm.libraries.library_cost import turn_us
-from lockstorm.library_search.library_plan import plan_library_search
-from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.scenario.play import play
+from lockstorm.search.library_plan import plan_library_search
+from lockstorm.search.library_search import search_library
 from lockstorm.trial.settings import TrialSettings
 
 LIBRARIES = ("redis-py", "python-redis-lock", "node-redlock-5", "redis-semaphore", "redsync", "redisson")

@@ -19,9 +19,9 @@ import click
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
-from lockstorm.explore.explore import explorer_for
-from lockstorm.explore.explorer import Explorer
-from lockstorm.explore.search_plan import NOVELTY, SearchPlan, plan_search, search_arguments
+from lockstorm.search.explore import explorer_for
+from lockstorm.search.explorer import Explorer
+from lockstorm.search.search_plan import NOVELTY, SearchPlan, plan_search, search_arguments
 from lockstorm.zoo.zoo_entries import Bug, bugs
 
 STRATEGIES = ("portfolio", NOVELTY)

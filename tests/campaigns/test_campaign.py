@@ -9,8 +9,8 @@ import pytest
 
 from lockstorm.base.version import VERSION
 from lockstorm.campaigns.dask_engine import play_on_worker
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import SearchRequest, plan_search
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.campaigns.campaigning import PROGRAM, answered, campaign, environment, kept, written
 from tests.helpers.support import lockstorm
 

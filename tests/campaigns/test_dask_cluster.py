@@ -10,8 +10,8 @@ from typing import IO
 
 import pytest
 
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import SearchRequest, plan_search
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.campaigns.campaigning import PROGRAM, answered, campaign, environment, kept, written
 
 SEARCH = '[[explore]]\nlock = "setnx"\nschedules = 40000\ncut = 2000\nfaults = "pause-client"\n'

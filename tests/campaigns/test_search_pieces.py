@@ -10,10 +10,10 @@ import pytest
 from lockstorm.campaigns.campaign_case import CampaignCase, LibraryPiece, LockPiece, play_case
 from lockstorm.campaigns.campaign_file import LibrarySearchEntry, LockSearchEntry
 from lockstorm.campaigns.search_pieces import LibrarySearch, LockSearch, PieceSearch
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import SearchRequest, plan_search
-from lockstorm.library_search.library_plan import plan_library_search
-from lockstorm.library_search.library_search import search_library
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.library_plan import plan_library_search
+from lockstorm.search.library_search import search_library
+from lockstorm.search.search_plan import SearchRequest, plan_search
 
 TIMES = ("elapsed_ms", "schedules_per_s")  # what a clock has measured
 # What counts schedules beyond the first violation, too: those that a job had begun, and those of shrinking.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lockstorm.explore.explore import replay_schedule, search_schedules
-from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file, read_schedule_file
-from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.report.story import story_rows
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import HeardCommand
+from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.schedule_file import ScheduleFile, parse_schedule_file, read_schedule_file
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.helpers.support import lockstorm
 
 

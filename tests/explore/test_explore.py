@@ -16,12 +16,17 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.search_table import progress_line
-from lockstorm.explore.campaign import Campaign, read_campaign, write_result
-from lockstorm.explore.explore import explorer_for, replay_schedule, resumed, search_schedules
-from lockstorm.explore.explorer import DIGEST_BYTES, Explorer, count_states
-from lockstorm.explore.replay_real import replay_real
-from lockstorm.explore.schedule_file import FOUND, ScheduleFile, parse_schedule_file, read_schedule_file
-from lockstorm.explore.search_plan import (
+from lockstorm.native.fault_names import fault_names
+from lockstorm.native.judgement import read_history
+from lockstorm.native.library import locks, locks_on
+from lockstorm.results.event import Event
+from lockstorm.results.verdict import Verdict
+from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.explore import explorer_for, replay_schedule, resumed, search_schedules
+from lockstorm.search.explorer import DIGEST_BYTES, Explorer, count_states
+from lockstorm.search.replay_real import replay_real
+from lockstorm.search.schedule_file import FOUND, ScheduleFile, parse_schedule_file, read_schedule_file
+from lockstorm.search.search_plan import (
     OF_REPLICAS,
     SearchPlan,
     SearchRequest,
@@ -29,12 +34,7 @@ from lockstorm.explore.search_plan import (
     plan_search,
     search_arguments,
 )
-from lockstorm.explore.search_result import merged, plan_again
-from lockstorm.native.fault_names import fault_names
-from lockstorm.native.judgement import read_history
-from lockstorm.native.library import locks, locks_on
-from lockstorm.results.event import Event
-from lockstorm.results.verdict import Verdict
+from lockstorm.search.search_result import merged, plan_again
 from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm, processes_below, short_directory
 
@@ -660,7 +660,7 @@ def test_the_first_violation_of_all_shards_is_the_campaigns(tmp_path: Path) -> N
 
 def test_what_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search in two parts, and in slices of a second, has the result of one search."""
-    monkeypatch.setattr("lockstorm.explore.explore.SLICE_S", 1)
+    monkeypatch.setattr("lockstorm.search.explore.SLICE_S", 1)
     path = tmp_path / "kept"
     requests: dict[str, Any] = {"lock": "set-nx-px-fenced", "store": "fence-reads-and-writes", "require": "integrity"}
     begun = kept(path, schedules=100, **requests)

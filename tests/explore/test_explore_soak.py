@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from lockstorm.explore.campaign import read_campaign
+from lockstorm.search.campaign import read_campaign
 from lockstorm.soak.explore_soak import COMBINATIONS, soak_explorer
 
 

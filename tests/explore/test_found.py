@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.explore.explore import replay_schedule
-from lockstorm.explore.schedule_file import FOUND, read_schedule_file, save_schedule
-from lockstorm.explore.search_plan import JUDGED
+from lockstorm.search.explore import replay_schedule
+from lockstorm.search.schedule_file import FOUND, read_schedule_file, save_schedule
+from lockstorm.search.search_plan import JUDGED
 from tests.helpers.support import lockstorm
 
 KEPT = sorted(FOUND.glob("*.schedule"))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.campaign import Campaign
-from lockstorm.explore.explore import replay_schedule, resumed, search_schedules
-from lockstorm.explore.schedule_file import parse_schedule_file
-from lockstorm.explore.search_plan import SearchPlan, SearchRequest, plan_search
+from lockstorm.search.campaign import Campaign
+from lockstorm.search.explore import replay_schedule, resumed, search_schedules
+from lockstorm.search.schedule_file import parse_schedule_file
+from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
 from tests.helpers.building import make
 from tests.helpers.support import lockstorm
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.explore import replay_schedule, search_schedules
-from lockstorm.explore.replay_real import replay_real
-from lockstorm.explore.schedule_file import ScheduleFile, parse_schedule_file
-from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.results.event import Event
+from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.replay_real import replay_real
+from lockstorm.search.schedule_file import ScheduleFile, parse_schedule_file
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake, plant
 from tests.helpers.planted_renewals import MISTAKES, renewing_plugin

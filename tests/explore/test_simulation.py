@@ -7,10 +7,10 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.explore.explore import replay_schedule, search_schedules
-from lockstorm.explore.schedule_file import ScheduleFile
-from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.results.event import Event
+from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.schedule_file import ScheduleFile
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.helpers.planted_plugins import built_from, plant
 
 # The lock is an element of a list; a release that has lost its connection is tried a second time.

@@ -9,12 +9,12 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import SearchRequest, plan_search
-from lockstorm.explore.usual_search import USUAL_TOTAL
 from lockstorm.native.fault_names import fault_names
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.properties import JUDGED, PROPERTIES, SORTS
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.usual_search import USUAL_TOTAL
 from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import lockstorm

@@ -15,7 +15,7 @@ from lockstorm.libraries.finding import (
     findings,
     replayed,
 )
-from lockstorm.library_search.library_schedule_file import read_library_schedule
+from lockstorm.search.library_schedule_file import read_library_schedule
 from tests.helpers.daily import daily
 
 NAMES = finding_names()

@@ -10,8 +10,8 @@ from lockstorm.libraries.libraries_page import PAGE, libraries_text
 from lockstorm.libraries.library_rows import library_rows
 from lockstorm.libraries.library_words import WORDS, read_words
 from lockstorm.libraries.promise_figures import figures_of, promise_figures, schedules_of
-from lockstorm.library_search.library_plan import PROMISES
 from lockstorm.locks.adapter import shipped_adapters
+from lockstorm.search.library_plan import PROMISES
 from tests.helpers.support import lockstorm
 
 

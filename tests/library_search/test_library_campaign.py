@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.campaign import Campaign, read_campaign, write_result
-from lockstorm.library_search.library_campaign import LibraryCampaign, resumed_library
-from lockstorm.library_search.library_plan import plan_library_search
-from lockstorm.library_search.library_search import merged_library, search_library
-from lockstorm.library_search.library_sessions import session_numbers, whole_sessions
+from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.library_campaign import LibraryCampaign, resumed_library
+from lockstorm.search.library_plan import plan_library_search
+from lockstorm.search.library_search import merged_library, search_library
+from lockstorm.search.library_sessions import session_numbers, whole_sessions
 from tests.helpers.support import lockstorm
 
 SAME = ("schedules", "calls", "steps", "histories", "history_sha256", "groups", "verdict", "injected", "sentence")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.library_search import library_search
-from lockstorm.library_search.library_plan import PROMISES, plan_library_search
-from lockstorm.library_search.library_schedule_file import parse_library_schedule, read_library_schedule
-from lockstorm.library_search.library_search import replay_library, search_library
 from lockstorm.native.fault_names import fault_names
+from lockstorm.search import library_search
+from lockstorm.search.library_plan import PROMISES, plan_library_search
+from lockstorm.search.library_schedule_file import parse_library_schedule, read_library_schedule
+from lockstorm.search.library_search import replay_library, search_library
 from tests.helpers.planting_calls import RIGHT_CALLS
 from tests.helpers.support import lockstorm
 

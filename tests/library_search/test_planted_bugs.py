@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.library_search.library_plan import PROMISES, plan_library_search
-from lockstorm.library_search.library_schedule_file import parse_library_schedule
-from lockstorm.library_search.library_search import replay_library, search_library
+from lockstorm.search.library_plan import PROMISES, plan_library_search
+from lockstorm.search.library_schedule_file import parse_library_schedule
+from lockstorm.search.library_search import replay_library, search_library
 from tests.helpers.planting_libraries import (
     PlantedBug,
     mended_library,

@@ -12,15 +12,15 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.library_search.library_schedule_file import (
+from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
+from lockstorm.search.library_schedule_file import (
     LibrarySchedule,
     parse_library_schedule,
     read_library_schedule,
 )
-from lockstorm.library_search.library_search import replay_library
-from lockstorm.library_search.standalone import FILE, PROGRAMS, phrases_of, standalone_program
-from lockstorm.library_search.standalone_plan import GAP_MS, Proof, standalone_plan
-from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
+from lockstorm.search.library_search import replay_library
+from lockstorm.search.standalone import FILE, PROGRAMS, phrases_of, standalone_program
+from lockstorm.search.standalone_plan import GAP_MS, Proof, standalone_plan
 from tests.helpers.outside_servers import outside_server
 from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import lockstorm

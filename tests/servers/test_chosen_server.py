@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.explore.explorer import Explorer
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
+from lockstorm.search.explorer import Explorer
 from tests.helpers.support import lockstorm, trial
 
 POLICY = """[[lock]]

@@ -30,7 +30,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/lockstorm/cli/": ("tests/cli/",),
     "harness/lockstorm/compare/": ("tests/cli/test_compare.py",),
     "harness/lockstorm/conformance/": ("tests/conformance/",),
-    "harness/lockstorm/explore/": ("tests/explore/",),
+    "harness/lockstorm/search/": ("tests/explore/", "tests/library_search/"),
     "harness/lockstorm/gate/": ("tests/gate/", "tests/project/test_example.py"),
     "harness/lockstorm/matrix/": ("tests/matrix/",),
     "harness/lockstorm/report/": ("tests/report/",),

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.explore.explorer import CLOCK_PAGE
 from lockstorm.process import process
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Sandbox
+from lockstorm.search.explorer import CLOCK_PAGE
 from lockstorm.servers.redis_server import mapped_clock
 from tests.helpers.proxying import wait_until
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.search_plan import SearchRequest
 from lockstorm.native.library import zoo_locks
 from lockstorm.scenario.play import play
+from lockstorm.search.search_plan import SearchRequest
 from lockstorm.zoo import zoo_pages
 from lockstorm.zoo.zoo import (
     Hunt,

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 
-from lockstorm.explore.explore import search_piece
-from lockstorm.explore.explorer import SearchOutcome
-from lockstorm.explore.search_plan import SearchPlan, SearchRequest, plan_search
 from lockstorm.gate.gate_plan import GateJob
 from lockstorm.gate.worker import KeptJob, play_kept_job
-from lockstorm.library_search.library_plan import LibraryPlan, plan_library_search
-from lockstorm.library_search.library_search import search_library_piece
 from lockstorm.process.process import Sandbox
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.worker_pool import play_request
+from lockstorm.search.explore import search_piece
+from lockstorm.search.explorer import SearchOutcome
+from lockstorm.search.library_plan import LibraryPlan, plan_library_search
+from lockstorm.search.library_search import search_library_piece
+from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import TrialSettings

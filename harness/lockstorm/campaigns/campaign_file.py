@@ -10,16 +10,16 @@ from typing import Any
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Option, options_of
 from lockstorm.base.toml_table import TomlTable, read_toml
-from lockstorm.explore.search_plan import EXHAUSTIVE, SCHEDULES_MOST, SearchRequest, plan_search
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
-from lockstorm.library_search.library_plan import OPTIONS, plan_library_search
 from lockstorm.locks import plugin
 from lockstorm.locks.adapter import PREFIX
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.cell_choice import choose_cells
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.play import usual_time
+from lockstorm.search.library_plan import OPTIONS, plan_library_search
+from lockstorm.search.search_plan import EXHAUSTIVE, SCHEDULES_MOST, SearchRequest, plan_search
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import SEED_LIMIT, TrialSettings
 from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, Hunt

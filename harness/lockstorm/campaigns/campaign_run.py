@@ -24,7 +24,7 @@ from lockstorm.campaigns.campaign_file import CampaignEntry, CampaignFile, read_
 from lockstorm.campaigns.case_journal import CaseJournal
 from lockstorm.campaigns.case_pool import CasePool
 from lockstorm.campaigns.dask_engine import DaskEngine, EngineLost
-from lockstorm.explore.campaign import write_result
+from lockstorm.search.campaign import write_result
 
 FORMAT = 1
 FILE, RESULT = "campaign.toml", "campaign.json"

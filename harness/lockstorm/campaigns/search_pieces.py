@@ -11,13 +11,13 @@ import msgspec
 from lockstorm.campaigns.campaign_case import CampaignCase, LibraryPiece, LockPiece, PieceAnswer, library_plan
 from lockstorm.campaigns.campaign_file import LibrarySearchEntry, LockSearchEntry
 from lockstorm.campaigns.case_pool import CasePool
-from lockstorm.explore.campaign import Campaign
-from lockstorm.explore.search_plan import SearchPlan, plan_search
-from lockstorm.explore.search_result import search_result
-from lockstorm.library_search.library_campaign import LibraryCampaign
-from lockstorm.library_search.library_plan import LibraryPlan
-from lockstorm.library_search.library_search import library_result
-from lockstorm.library_search.library_sessions import session_numbers, whole_sessions
+from lockstorm.search.campaign import Campaign
+from lockstorm.search.library_campaign import LibraryCampaign
+from lockstorm.search.library_plan import LibraryPlan
+from lockstorm.search.library_search import library_result
+from lockstorm.search.library_sessions import session_numbers, whole_sessions
+from lockstorm.search.search_plan import SearchPlan, plan_search
+from lockstorm.search.search_result import search_result
 
 
 class PieceSearch(ABC):

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.library_search.library_plan import LibraryPlan
 from lockstorm.report.story import call_story_table
 from lockstorm.results.call_event import CallStoryLine
+from lockstorm.search.library_plan import LibraryPlan
 
 STYLES = {0: "bold green", 1: "bold red"}
 

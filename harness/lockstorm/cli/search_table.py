@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.explore.search_plan import SearchPlan
 from lockstorm.report.story import story_table, verdict_table
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import property_verdict
+from lockstorm.search.search_plan import SearchPlan
 
 DAY_S = 86400
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.conformance.check_result import DoneCheck, PluginChecks
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.native.library import Outcome
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.scenario.play import usual_time
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.servers.services import check_installed, lease_at_least
 from lockstorm.trial.client import Client
 from lockstorm.trial.settings import TrialSettings, lease_late_in

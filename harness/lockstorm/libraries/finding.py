@@ -10,10 +10,10 @@ import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.library_search.library_plan import PROMISES
-from lockstorm.library_search.library_schedule_file import read_library_schedule
-from lockstorm.library_search.library_search import replay_library
 from lockstorm.locks.adapter import shipped_adapters
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.library_schedule_file import read_library_schedule
+from lockstorm.search.library_search import replay_library
 
 PLACE = paths.ROOT / "findings"
 FILE, FOUND, CONTROL = "finding.toml", "found.schedule", "control.schedule"

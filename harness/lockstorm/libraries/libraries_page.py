@@ -9,7 +9,7 @@ from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding, findings
 from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
 from lockstorm.libraries.library_traits import LibraryTraits
 from lockstorm.libraries.promise_figures import PromiseFigures
-from lockstorm.library_search.library_plan import PROMISES
+from lockstorm.search.library_plan import PROMISES
 
 PAGE = paths.ROOT / "docs" / "libraries.md"
 TABLE = ("<!-- libraries: begin -->", "<!-- libraries: end -->")

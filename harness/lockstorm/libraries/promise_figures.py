@@ -13,9 +13,9 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
 from lockstorm.libraries.library_traits import LibraryCost, LibraryTraits, traits_of
 from lockstorm.libraries.library_words import read_words
-from lockstorm.library_search.library_plan import PROMISES, plan_library_search
-from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+from lockstorm.search.library_plan import PROMISES, plan_library_search
+from lockstorm.search.library_search import search_library
 
 RECORD = paths.ROOT / "scenarios" / "libraries.json"
 SEED = 1

@@ -13,10 +13,10 @@ from lockstorm.base import paths
 from lockstorm.base.errors import LockstormError
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding
 from lockstorm.libraries.library_words import LibraryWords
-from lockstorm.library_search.library_schedule_file import read_library_schedule
-from lockstorm.library_search.library_search import replay_library
-from lockstorm.library_search.library_zoo import install_old
 from lockstorm.locks.adapter import SHIPPED, library_environment
+from lockstorm.search.library_schedule_file import read_library_schedule
+from lockstorm.search.library_search import replay_library
+from lockstorm.zoo.library_zoo import install_old
 
 Verdict = Literal["shown", "not shown", "not tried"]
 

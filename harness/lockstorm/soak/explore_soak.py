@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from lockstorm.cli.terminal import status_line
-from lockstorm.explore.campaign import Campaign, read_campaign, write_result
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import SearchRequest, plan_search
+from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
 
 FENCED = "fence-reads-and-writes"
 

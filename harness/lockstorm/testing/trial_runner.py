@@ -10,11 +10,11 @@ import pytest
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
-from lockstorm.explore.explore import replay_schedule, search_schedules
-from lockstorm.explore.schedule_file import read_schedule_file
-from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import play, prepare_by_hand
+from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.schedule_file import read_schedule_file
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.storm.storm import run_storm, run_storms
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.testing.item_state import PLAY, PLAYING, REPORT, PlaysTrials

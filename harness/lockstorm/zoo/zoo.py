@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from lockstorm.explore.explore import search_schedules
-from lockstorm.explore.search_plan import plan_search
 from lockstorm.matrix.matrix import cell_unavailable_reason, playing_order
 from lockstorm.native.fault_names import fault_names
 from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.scenario.worker_pool import TrialPool, WorkerPool, worker_count
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import plan_search
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.zoo.zoo_entries import Bug
 

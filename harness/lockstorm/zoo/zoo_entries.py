@@ -12,12 +12,12 @@ from typing import Any, get_args, get_type_hints
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
-from lockstorm.explore.search_plan import SearchRequest, plan_search
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.matrix import time_of
 from lockstorm.results.properties import PROPERTIES
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.play import prepare_trial, scenario_named
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.trial.settings import TrialSettings
 
 ZOO = paths.ROOT / "scenarios" / "zoo"

@@ -25,14 +25,14 @@ from lockstorm.cli.options import (
 )
 from lockstorm.cli.search_table import progress_line, show_search
 from lockstorm.cli.terminal import console, print_json, status_line_to_the_end
-from lockstorm.explore.campaign import Campaign, read_campaign, write_result
-from lockstorm.explore.explore import resumed, search_schedules
-from lockstorm.explore.schedule_file import save_schedule
-from lockstorm.explore.search_plan import SearchPlan, SearchRequest, plan_search
-from lockstorm.library_search.library_campaign import LibraryCampaign, resumed_library
-from lockstorm.library_search.library_plan import LibraryPlan, plan_library_search
-from lockstorm.library_search.library_search import search_library
 from lockstorm.results.event import Event
+from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.explore import resumed, search_schedules
+from lockstorm.search.library_campaign import LibraryCampaign, resumed_library
+from lockstorm.search.library_plan import LibraryPlan, plan_library_search
+from lockstorm.search.library_search import search_library
+from lockstorm.search.schedule_file import save_schedule
+from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
 
 LIMITS = ("schedules", "seconds", "workers")
 

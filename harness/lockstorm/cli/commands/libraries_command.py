@@ -18,7 +18,7 @@ from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
 from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
 from lockstorm.libraries.library_words import LibraryWords
 from lockstorm.libraries.tried_release import TriedRelease, newest_release, try_release
-from lockstorm.library_search.library_plan import PROMISES
+from lockstorm.search.library_plan import PROMISES
 
 VERDICT_STYLES = {"shown": "", "not shown": "green", "not tried": "yellow"}
 

@@ -9,10 +9,10 @@ from lockstorm.cli.library_text import show_library_search
 from lockstorm.cli.options import check_new_file, json_option
 from lockstorm.cli.search_table import show_search
 from lockstorm.cli.terminal import console, print_json
-from lockstorm.explore.campaign import Campaign, read_campaign, write_result
-from lockstorm.explore.search_result import merged
-from lockstorm.library_search.library_campaign import LibraryCampaign
-from lockstorm.library_search.library_search import merged_library
+from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.library_campaign import LibraryCampaign
+from lockstorm.search.library_search import merged_library
+from lockstorm.search.search_result import merged
 
 
 @click.command("merge")

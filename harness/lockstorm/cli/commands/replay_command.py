@@ -10,15 +10,15 @@ from lockstorm.base.errors import UsageError
 from lockstorm.cli.library_text import show_library_replay
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json, waiting
-from lockstorm.explore.explore import replay_schedule
-from lockstorm.explore.replay_real import replay_real
-from lockstorm.explore.schedule_file import read_schedule_file
-from lockstorm.library_search.library_schedule_file import is_library_schedule, read_library_schedule
-from lockstorm.library_search.library_search import replay_library
-from lockstorm.library_search.standalone import LANGUAGES, check_standalone, standalone_program
 from lockstorm.report.commands_table import commands_table
 from lockstorm.report.story import show_result
 from lockstorm.results.event import Event
+from lockstorm.search.explore import replay_schedule
+from lockstorm.search.library_schedule_file import is_library_schedule, read_library_schedule
+from lockstorm.search.library_search import replay_library
+from lockstorm.search.replay_real import replay_real
+from lockstorm.search.schedule_file import read_schedule_file
+from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_program
 
 
 @click.command("replay")

@@ -9,7 +9,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option, names_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
-from lockstorm.explore.search_plan import SCHEDULES_MOST
+from lockstorm.search.search_plan import SCHEDULES_MOST
 from lockstorm.zoo import zoo_pages, zoo_table
 from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, SECONDS_USUAL, Hunt, run_zoo, trial_count, zoo_exit_status
 from lockstorm.zoo.zoo_entries import Bug, bugs

@@ -15,8 +15,8 @@ import msgspec
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
-from lockstorm.explore.explorer import STATE_REGISTERS, SearchOutcome, states_joined, sum_up
 from lockstorm.native.fault_names import name_now
+from lockstorm.search.explorer import STATE_REGISTERS, SearchOutcome, states_joined, sum_up
 
 FORMAT = 1
 SHARDS_MOST = 10_000

@@ -6,9 +6,9 @@ from itertools import count
 from typing import Any, ClassVar
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.campaign import Campaign, joined
-from lockstorm.library_search.library_plan import LibraryPlan, plan_library_search
-from lockstorm.library_search.library_sessions import session_numbers, whole_sessions
+from lockstorm.search.campaign import Campaign, joined
+from lockstorm.search.library_plan import LibraryPlan, plan_library_search
+from lockstorm.search.library_sessions import session_numbers, whole_sessions
 
 
 class LibraryCampaign(Campaign):

@@ -9,12 +9,12 @@ from typing import Any
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
-from lockstorm.explore.campaign import Shard, parse_shard
-from lockstorm.library_search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.locks.adapter import PREFIX, adapter_facts, adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.fault_names import choose_fault, fault_names
 from lockstorm.results.lock_entry import HostedLibrary, Service
+from lockstorm.search.campaign import Shard, parse_shard
+from lockstorm.search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.servers.hosted_server import LEASE_LEAST_MS
 
 PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each

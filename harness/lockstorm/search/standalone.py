@@ -13,9 +13,9 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lockstorm.base.errors import UsageError
-from lockstorm.library_search.library_schedule_file import LibrarySchedule
-from lockstorm.library_search.standalone_plan import Call, Plan, Proof, standalone_plan
 from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
+from lockstorm.search.library_schedule_file import LibrarySchedule
+from lockstorm.search.standalone_plan import Call, Plan, Proof, standalone_plan
 
 FILE = "standalone.toml"
 LANGUAGES = ("python", "java", "js", "go")  # each has a template

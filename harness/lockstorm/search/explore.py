@@ -9,8 +9,14 @@ import msgspec
 from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.explore.campaign import Campaign
-from lockstorm.explore.explorer import (
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.judgement import judge_history, read_history, save_history
+from lockstorm.results.event import Event
+from lockstorm.results.properties import property_of
+from lockstorm.results.struck_command import StruckCommand
+from lockstorm.results.verdict import HeardCommand, Verdict
+from lockstorm.search.campaign import Campaign
+from lockstorm.search.explorer import (
     NONE_VIOLATED,
     Explorer,
     OnProgress,
@@ -20,8 +26,8 @@ from lockstorm.explore.explorer import (
     states_joined,
     sum_up,
 )
-from lockstorm.explore.schedule_file import ScheduleContext, ScheduleFile
-from lockstorm.explore.search_plan import (
+from lockstorm.search.schedule_file import ScheduleContext, ScheduleFile
+from lockstorm.search.search_plan import (
     EXHAUSTIVE,
     FAIRNESS,
     LIVENESS,
@@ -30,13 +36,7 @@ from lockstorm.explore.search_plan import (
     replayed_properties,
     search_arguments,
 )
-from lockstorm.explore.search_result import context_json, plan_again, plan_json, search_result, smallest_schedule
-from lockstorm.locks.lock_names import lock_named
-from lockstorm.native.judgement import judge_history, read_history, save_history
-from lockstorm.results.event import Event
-from lockstorm.results.properties import property_of
-from lockstorm.results.struck_command import StruckCommand
-from lockstorm.results.verdict import HeardCommand, Verdict
+from lockstorm.search.search_result import context_json, plan_again, plan_json, search_result, smallest_schedule
 
 STRIKES_COMMAND = (
     "drop-message",

@@ -7,8 +7,13 @@ from typing import Any
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option
-from lockstorm.explore.campaign import Shard, parse_shard
-from lockstorm.explore.schedule_file import (
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.waiting import noticed_ms, recovered_ms
+from lockstorm.native.fault_names import choose_fault
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
+from lockstorm.search.campaign import Shard, parse_shard
+from lockstorm.search.schedule_file import (
     CLIENTS_MOST,
     REPLICAS_MOST,
     VARIES_OPERATIONS,
@@ -18,12 +23,7 @@ from lockstorm.explore.schedule_file import (
     ScheduleContext,
     check_explorable,
 )
-from lockstorm.explore.usual_search import USUAL, USUAL_TOTAL, steady_requirements, usual_faults, usual_requirements
-from lockstorm.locks.lock_names import lock_named
-from lockstorm.locks.waiting import noticed_ms, recovered_ms
-from lockstorm.native.fault_names import choose_fault
-from lockstorm.results.lock_entry import LockEntry
-from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
+from lockstorm.search.usual_search import USUAL, USUAL_TOTAL, steady_requirements, usual_faults, usual_requirements
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, WAIT_FOR_EVER, TrialSettings
 
 OF_REPLICAS = ("failover", "stall-replica")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
+from lockstorm.search.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
 
 VERSION = 1
 FIRST_WORD = "lockstorm-library-schedule"

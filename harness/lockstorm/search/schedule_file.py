@@ -10,13 +10,13 @@ from typing import Any
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES
 from lockstorm.scenario.play import check_settings
 from lockstorm.scenario.scenario import TABLE_STORES
+from lockstorm.search.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
 from lockstorm.servers.services import real_time_reason
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, WAIT_FOR_EVER, TrialSettings
 

@@ -7,10 +7,14 @@ from typing import Any
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import option_words
-from lockstorm.explore.campaign import Campaign, joined
-from lockstorm.explore.explorer import count_states
-from lockstorm.explore.schedule_file import ScheduleContext, ScheduleFile
-from lockstorm.explore.search_plan import (
+from lockstorm.locks.lock_names import lock_words
+from lockstorm.native.fault_names import fault_names
+from lockstorm.results.properties import with_capacity
+from lockstorm.results.statistics import Rate
+from lockstorm.search.campaign import Campaign, joined
+from lockstorm.search.explorer import count_states
+from lockstorm.search.schedule_file import ScheduleContext, ScheduleFile
+from lockstorm.search.search_plan import (
     DEVIATIONS_USUAL,
     JUDGED,
     USUALLY,
@@ -18,10 +22,6 @@ from lockstorm.explore.search_plan import (
     SearchRequest,
     plan_search,
 )
-from lockstorm.locks.lock_names import lock_words
-from lockstorm.native.fault_names import fault_names
-from lockstorm.results.properties import with_capacity
-from lockstorm.results.statistics import Rate
 
 DEPTH = 3  # STRATEGY_DEPTH
 

@@ -11,22 +11,22 @@ from typing import Any
 from msgspec import convert, to_builtins
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.explore.explore import SLICE_S, Keep
-from lockstorm.explore.explorer import DIGEST_BYTES, NONE_VIOLATED, Explorer, SearchOutcome, sum_up
-from lockstorm.library_search.library_campaign import LibraryCampaign, joined_library
-from lockstorm.library_search.library_plan import (
+from lockstorm.locks.adapter import PREFIX, library_environment
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.report.library_model import call_story
+from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.search.explore import SLICE_S, Keep
+from lockstorm.search.explorer import DIGEST_BYTES, NONE_VIOLATED, Explorer, SearchOutcome, sum_up
+from lockstorm.search.library_campaign import LibraryCampaign, joined_library
+from lockstorm.search.library_plan import (
     PROMISES,
     LibraryPlan,
     context_words,
     required_of,
     search_words,
 )
-from lockstorm.library_search.library_schedule_file import LibrarySchedule
-from lockstorm.library_search.library_sessions import session_numbers, session_words, whole_sessions
-from lockstorm.locks.adapter import PREFIX, library_environment
-from lockstorm.locks.lock_names import lock_named
-from lockstorm.report.library_model import call_story
-from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.search.library_schedule_file import LibrarySchedule
+from lockstorm.search.library_sessions import session_numbers, session_words, whole_sessions
 
 PROGRAM = "explore-library"
 OnProgress = Callable[[dict[str, Any]], object]

@@ -9,14 +9,14 @@ from typing import cast
 from msgspec import structs
 
 from lockstorm.base.errors import UsageError
-from lockstorm.explore.explore import explorer_for
-from lockstorm.explore.explorer import bad_line
-from lockstorm.explore.schedule_file import ScheduleFile
-from lockstorm.explore.search_plan import context_arguments, replayed_properties
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.fault_names import name_now
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
+from lockstorm.search.explore import explorer_for
+from lockstorm.search.explorer import bad_line
+from lockstorm.search.schedule_file import ScheduleFile
+from lockstorm.search.search_plan import context_arguments, replayed_properties
 from lockstorm.trial.settings import Store, TrialSettings
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial

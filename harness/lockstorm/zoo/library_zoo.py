@@ -1,6 +1,6 @@
 """The zoo of libraries (scenarios/library_zoo.toml): published bugs of old releases, which a search of the release must
 find, and a search of a repaired one must not. docs/library-zoo.md has the table; this module writes it anew:
-`python -m lockstorm.library_search.library_zoo`, with `--measure` and names also the numbers of the schedules."""
+`python -m lockstorm.zoo.library_zoo`, with `--measure` and names also the numbers of the schedules."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
-from lockstorm.library_search.library_plan import PROMISES, plan_library_search
-from lockstorm.library_search.library_search import search_library
 from lockstorm.locks.adapter import SHIPPED, library_environment
+from lockstorm.search.library_plan import PROMISES, plan_library_search
+from lockstorm.search.library_search import search_library
 
 ENTRIES = paths.ROOT / "scenarios" / "library_zoo.toml"
 RECORD = paths.ROOT / "scenarios" / "library_zoo.json"
