@@ -289,7 +289,7 @@ def test_who_is_refused_an_extension_does_not_write() -> None:
     assert parse_schedule_file(found.text, "found") == replace(
         found, line_numbers=tuple(range(18, 18 + len(found.lines)))
     )
-    with pytest.raises(UsageError, match="setnx is none"):
+    with pytest.raises(UsageError, match="setnx is not one"):
         search("setnx", "pause-client", schedules=1, extends=True)
     with pytest.raises(UsageError, match="line 9: setnx cannot be extended by its holder"):
         parse_schedule_file(

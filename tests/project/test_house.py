@@ -31,8 +31,6 @@ NOT_YET_PLAIN = (
     "docs/decisions",
     "harness/explorer",
     "harness/library_search",
-    "harness/lockstorm/explore",
-    "harness/lockstorm/library_search",
     "tests/explore",
 )
 

@@ -261,7 +261,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
     budget = _budget(request.faults, lock)
     required = required_properties(request, lock, store)
     if request.extends and not lock.renewable:
-        raise UsageError(f"--extends is for locks that their holders can extend; {lock.name} is none")
+        raise UsageError(f"--extends is for locks that their holders can extend, and {lock.name} is not one")
     names = {*map(property_of, required)}
     if LIVENESS in names and request.wait_ms == WAIT_FOR_EVER:
         raise UsageError("--wait-ms -1 with --require liveness: where a waiter is forgotten, a schedule would not end")

@@ -85,7 +85,7 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     client: str  # makes the library's client of one process
     lock: str  # makes a lock object
     acquire: dict[str, str]  # by the form, as the adapter's hello names it
-    remaining: str  # how many ms the key `$key` remains; -1: for ever, -2: there is none
+    remaining: str  # how many ms the key `$key` remains; -1: for ever, -2: the key is gone
     made: str = ""  # what a new lock object needs
     waits: dict[str, str] = {}  # by "none", "time", "forever"
     leases: dict[str, str] = {}  # by "given", "renewed", "endless", "default"
@@ -100,7 +100,7 @@ class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def phrases_of(adapter: str) -> Phrases:
-    """The phrases of an adapter's library; UsageError if there are none, or if the file is wrong."""
+    """The phrases of an adapter's library; UsageError if the file is missing or wrong."""
     file = adapter_path(adapter).parent / FILE
     if not file.is_file():
         raise UsageError(f"--as: {adapter} has no {FILE} beside its program, which says how its calls are written")
@@ -113,7 +113,7 @@ def phrases_of(adapter: str) -> Phrases:
     except msgspec.ValidationError as error:
         raise UsageError(f"{file}: {error}") from None
     if phrases.language not in LANGUAGES:
-        raise UsageError(f"{file}: the language {phrases.language!r} is none of {', '.join(LANGUAGES)}")
+        raise UsageError(f"{file}: the language {phrases.language!r} is not one of {', '.join(LANGUAGES)}")
     return phrases
 
 

@@ -18,7 +18,7 @@ class Call:
 
     number: int
     at_ms: int | None  # None: as soon as the call before it in its thread is answered
-    after: int  # the number of a call of another thread that was answered first, at the same time; 0: there is none
+    after: int  # the number of a call of another thread that was answered first, at the same time; 0: no such call
     thread: tuple[int, int]  # client, and thread of it
     words: str
     ask: dict[str, Any]
@@ -169,7 +169,7 @@ def _unanswered(events: Sequence[dict[str, Any]]) -> list[int]:
 
 
 def _next_of_holder(events: Sequence[dict[str, Any]], broken: dict[str, Any], numbers: dict[int, int]) -> int:
-    """The number of the first call that the holder makes of its lock after the grant beside it; 0: there is none."""
+    """The number of the first call that the holder makes of its lock after the grant beside it; 0: no such call."""
     holder = events[broken["other"]]
     for at in range(broken["event"] + 1, len(events)):
         event = events[at]

@@ -39,7 +39,7 @@ class OldBug:
     fixed: str  # a release without it
     what: str
     source: str  # where it is published
-    promises: tuple[str, ...]  # that the search requires, one of which the bug breaks
+    promises: tuple[str, ...]  # that the search requires; the bug breaks one of them
     schedules: int  # the most that the search needs
     faults: str = "usual"
     forms: str | None = None  # of acquires that are drawn, where a later bug would be found by others
