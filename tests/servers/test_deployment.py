@@ -304,8 +304,8 @@ def test_a_policy_describes_the_deployment(tmp_path: Path) -> None:
     config(tmp_path, "appendonly yes\nmaxclients 50\n")
     file = config(tmp_path, POLICY, "lockstorm.toml")
     found = deployment_named(file)
-    assert [each.line for each in found.redis] == ["appendonly yes", "maxclients 200", "appendfsync always"]
-    assert found.redis[1].place == f"{file}:8" and found.replicas == 1
+    assert [each.line for each in found.of("redis")] == ["appendonly yes", "maxclients 200", "appendfsync always"]
+    assert found.of("redis")[1].place == f"{file}:8" and found.replicas == 1
     done = lockstorm("gate", "-f", file, "--json")
     (cell,) = json.loads(done.stdout)["cells"]
     assert cell["outcome"] == "passed" and cell["in_short"] == (

@@ -8,11 +8,11 @@ from typing import Any
 from lockstorm.attach.run_names import resource_of
 from lockstorm.attach.server_access import ServerAccess, ServerLine
 from lockstorm.attach.server_address import ServerAddress
-from lockstorm.attach.server_connection import RespConnection, ServerConnector
+from lockstorm.attach.server_connection import ServerConnector
 from lockstorm.attach.server_survey import ServerSurvey
 from lockstorm.attach.transport import Login, Seed, reason_of
 from lockstorm.base.errors import UsageError
-from lockstorm.process.line_client import Refusal
+from lockstorm.process.line_client import Refusal, RespConnection
 from lockstorm.servers.topology import slot_of
 
 SCAN_COUNT = 1000

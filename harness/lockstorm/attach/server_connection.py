@@ -2,69 +2,15 @@
 (UsageError)."""
 
 import contextlib
-import socket
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, place
 from lockstorm.attach.transport import CONNECT_LIMIT_S, SEEDS_MOST, Login, Seed, Transport
 from lockstorm.base.errors import UsageError
-from lockstorm.process.line_client import Refusal
+from lockstorm.process.line_client import NotRedis, Refusal, RespConnection
 
 Answer = TypeVar("Answer")
-
-
-class RespConnection:
-    """Sends one request at a time in RESP2. An error reply is a Refusal, a lost connection an OSError."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        self.socket = connected
-        self._unread = b""
-
-    def request(self, *words: str | int | bytes) -> Any:
-        raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        self.socket.sendall(b"*%d\r\n" % len(raw) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in raw))
-        return self._read_reply()
-
-    def _read_reply(self) -> Any:
-        head = self._read_until(b"\r\n")
-        kind, rest = head[:1], head[1:]
-        if kind == b"-":
-            raise Refusal(rest.decode(errors="replace"))
-        if kind == b"+":
-            return rest
-        with contextlib.suppress(ValueError):
-            if kind == b":":
-                return int(rest)
-            if kind == b"$":
-                return None if rest == b"-1" else self._read_bytes(int(rest))
-            if kind == b"*":
-                return None if rest == b"-1" else [self._read_reply() for _ in range(int(rest))]
-        raise NotRedis
-
-    def _read_until(self, end: bytes) -> bytes:
-        while end not in self._unread:
-            if self._unread[:1] not in (b"", b"-", b"+", b":", b"$", b"*"):
-                raise NotRedis
-            self._receive()
-        line, _, self._unread = self._unread.partition(end)
-        return line
-
-    def _read_bytes(self, length: int) -> bytes:
-        while len(self._unread) < length + 2:
-            self._receive()
-        text, self._unread = self._unread[:length], self._unread[length + 2 :]
-        return text
-
-    def _receive(self) -> None:
-        some = self.socket.recv(1 << 16)
-        if not some:
-            raise ConnectionResetError("the connection was closed")
-        self._unread += some
-
-
-class NotRedis(OSError):
-    """The answer is not in RESP."""
 
 
 class ServerConnector:

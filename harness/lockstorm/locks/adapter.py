@@ -105,7 +105,7 @@ def described(word: str, path: str) -> LockEntry:
     return LockEntry(
         name=PREFIX + word,
         summary=f"{hello.name} {hello.version}".strip(),
-        explanation="A lock library in another language, hosted through an adapter (docs/adapters.md).",
+        explanation="A lock library in another language, hosted through an adapter (`lockstorm docs adapters`).",
         source=hello.source or path,
         fixed=None,
         lease=hello.lease,

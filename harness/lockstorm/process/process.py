@@ -13,18 +13,20 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
-from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, HangLimit, await_readable
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, LOOK_S, START_LIMIT_S, HangLimit, await_readable
 from lockstorm.native.library import library
 from lockstorm.process.held_port import HeldPort
 
 PREFIX = "lockstorm-"
+START_NAP_S = 0.002
 NAME_BYTES = 4  # of a directory's random name, which sockets' paths (at most 107 bytes) contain
 COOKIE = "LOCKSTORM_TRIAL"  # in the environment of its processes: the directory (reaper_main.c)
 
@@ -75,6 +77,11 @@ class Process:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+    def end(self) -> None:
+        """Kills it, if it has not ended, and waits for its end."""
+        self.kill()
+        self.wait()
 
     def _await_end(self, options: int) -> int | None:
         if self.returncode is None:
@@ -325,6 +332,30 @@ class Sandbox:
         self.processes.append(process)
         self.register(process.pid)
         return process
+
+    def await_start(
+        self,
+        title: str,
+        name: str,
+        process: Process,
+        answers: Callable[[], object],
+        failures: tuple[type[Exception], ...] = (),
+        *,
+        nap_s: float = START_NAP_S,
+        look_s: float = LOOK_S,
+        reason: Callable[[], str] | None = None,
+    ) -> None:
+        """Returns when `answers` neither returns False nor raises one of these failures. Raises Inconclusive if the
+        process ends before, or hangs: with a reason, or with the last lines of NAME.log."""
+        limit = HangLimit(START_LIMIT_S, look_s)
+        while True:
+            with contextlib.suppress(*failures):
+                if answers() is not False:
+                    return
+            if process.poll() is not None or limit.is_over():
+                why = reason() if reason else self.log_tail(name)
+                raise Inconclusive(f"{title} did not start: {why or 'it gave no reason'}")
+            time.sleep(nap_s)
 
     def hold_port(self) -> int:
         """A port of the loopback interface for a server, which nobody else gets before the sandbox is closed."""

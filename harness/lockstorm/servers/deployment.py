@@ -1,9 +1,8 @@
 """How a team runs its servers: what [deployment] of a policy and --config say, as far as a trial can do the same."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
@@ -54,25 +53,16 @@ NO_EFFECT = "it decides neither what a crash forgets nor what a transaction sees
 class Deployment:
     """The settings of a trial's servers, where they are not the usual ones."""
 
-    redis: tuple[RedisSetting, ...] = ()
+    settings: Mapping[str, tuple[RedisSetting, ...]] = field(default_factory=dict)  # by service
     changed: tuple[ChangedSetting, ...] = ()  # of the team's, by the trial
     replicas: int = 0  # of each redis-server that is alone
     elections: Elections = field(default_factory=Elections)  # in real time
     topologies: tuple[Topology, ...] = ()  # that the team runs: sentinel, cluster
     server: str | None = None  # the program that the locks on Redis live on; None: the usual one
     is_redis_configured: bool = False  # settings of redis-server are given, though maybe none: its defaults count
-    postgresql: tuple[RedisSetting, ...] = ()
-    etcd: tuple[RedisSetting, ...] = ()
-    zookeeper: tuple[RedisSetting, ...] = ()
 
     def of(self, service: str) -> tuple[RedisSetting, ...]:
-        of_service: dict[str, tuple[RedisSetting, ...]] = {
-            "redis": self.redis,
-            "postgres": self.postgresql,
-            "etcd": self.etcd,
-            "zookeeper": self.zookeeper,
-        }
-        return of_service[service]
+        return self.settings.get(service, ())
 
     def is_about(self, service: str) -> bool:
         """Whether it says how the servers of this service are configured."""
@@ -109,30 +99,28 @@ class Deployment:
     @property
     def waits_for_standby(self) -> bool:
         """Whether a commit on PostgreSQL is answered only when a standby has it."""
-        given = {each.name: each.value for each in self.postgresql}
+        given = {each.name: each.value for each in self.of("postgres")}
         return bool(given.get(POSTGRES_SETTINGS[1])) and given.get(POSTGRES_SETTINGS[0]) not in ("off", "local")
 
     def in_time(self, time: str) -> "Deployment":
         if time != "virtual":
             return self
-        zookeeper, chosen = ensemble_in_virtual_time(self.zookeeper)
-        return replace(self, zookeeper=zookeeper, changed=(*self.changed, *chosen))._without_lag()
+        zookeeper, chosen = ensemble_in_virtual_time(self.of("zookeeper"))
+        return replace(self.only("zookeeper", zookeeper), changed=(*self.changed, *chosen))._without_lag()
 
     def _without_lag(self) -> "Deployment":
-        lags = tuple(each for each in self.redis if each.name in LAG_SETTINGS)
-        others = tuple(each for each in self.redis if each.name not in LAG_SETTINGS)
+        lags = tuple(each for each in self.of("redis") if each.name in LAG_SETTINGS)
+        others = tuple(each for each in self.of("redis") if each.name not in LAG_SETTINGS)
         if not replicas_needed(others):
             return self
         endless = RedisSetting(LAG_SETTINGS[0], LAG_OF_TRIAL_S, "the trial")
         changed = tuple(ChangedSetting(each, LAG) for each in lags)
-        return replace(self, redis=(*others, endless), changed=(*self.changed, *changed))
+        return replace(self.only("redis", (*others, endless)), changed=(*self.changed, *changed))
 
     def only(self, service: str, settings: Iterable[RedisSetting]) -> "Deployment":
         """The same with these settings of the service's servers alone."""
-        own: dict[str, Any] = {  # a field of this class
-            "postgresql" if service == "postgres" else service: tuple(settings)
-        }
-        return replace(self, **own)
+        kept = {**self.settings, service: tuple(settings)}
+        return replace(self, settings={name: each for name, each in kept.items() if each})
 
 
 def deployment_named(config: str) -> Deployment:
@@ -185,7 +173,7 @@ def with_postgresql(deployment: Deployment, table: TomlTable) -> Deployment:
             changed.append(ChangedSetting(setting, ONE_STANDBY, "postgres"))
             setting = replace(setting, value=ANY_STANDBY)
         kept.append(setting)
-    return replace(deployment, postgresql=tuple(kept), changed=(*deployment.changed, *changed))
+    return replace(deployment.only("postgres", kept), changed=(*deployment.changed, *changed))
 
 
 def read_elections(table: TomlTable) -> Elections:
@@ -212,7 +200,8 @@ def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str 
         )
     if kept:
         check_redis_settings(paths.redis_server(server), kept)
-    return Deployment(kept, changed, needed, server=server, is_redis_configured=True)
+    found = Deployment(changed=changed, replicas=needed, server=server, is_redis_configured=True)
+    return found.only("redis", kept)
 
 
 def _value_of(table: TomlTable, name: str) -> str:

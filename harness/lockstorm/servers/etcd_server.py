@@ -60,23 +60,12 @@ class EtcdServer:
             if peer is not self:
                 way_to(self.directory / peer.peer_socket.name, self, peer)
         client, own = _url(self.socket), _url(self.peer_socket)
-        options = {
-            "name": self.name,
-            "data-dir": "data",
-            "listen-client-urls": f"{client},http://127.0.0.1:{self.port}" if self.port else client,
-            "advertise-client-urls": client,
-            "listen-peer-urls": own,
-            "initial-advertise-peer-urls": own,
-            "initial-cluster": ",".join(f"{peer.name}={_url(peer.peer_socket)}" for peer in peers),
-            "logger": "zap",
-            "log-level": "error",
-            **(TIMING_TOGETHER if len(peers) > 1 else TIMING_ALONE),
-            **(configured or {}),
-        }
-        words = [f"--{key}={value}" for key, value in options.items()]
-        # Without an environment, from which etcd takes options. fsync protects against power failures; a killed
-        # process loses nothing that the kernel has.
-        self._command = ["env", "-i", "-C", str(self.directory), paths.etcd(), *words, "--unsafe-no-fsync"]
+        cluster = ",".join(f"{peer.name}={_url(peer.peer_socket)}" for peer in peers)
+        options = {**(TIMING_TOGETHER if len(peers) > 1 else TIMING_ALONE), **(configured or {})}
+        if self.port:
+            options["listen-client-urls"] = f"{client},http://127.0.0.1:{self.port}"
+        command = etcd_command(self.name, client, own, cluster, options)
+        self._command = ["env", "-i", "-C", str(self.directory), *command]  # etcd takes options from an environment
 
     def start(self) -> None:
         if len(os.fsencode(self.peer_socket)) > ADDRESS_BYTES:
@@ -85,14 +74,12 @@ class EtcdServer:
 
     def ready(self) -> None:
         """Returns when it knows a leader. Raises Inconclusive with its own log if it does not start."""
-        limit = HangLimit(START_LIMIT_S, ANSWER_LIMIT_S)
-        while True:
-            with contextlib.suppress(Inconclusive):
-                if self.socket.exists() and self.leader() != NO_LEADER:
-                    return
-            if self.process.poll() is not None or limit.is_over():
-                raise Inconclusive(f"etcd did not start: {self._sandbox.log_tail(self.name) or 'it gave no reason'}")
-            time.sleep(0.005)
+        self._sandbox.await_start(
+            "etcd", self.name, self.process, self._has_leader, (Inconclusive,), nap_s=0.005, look_s=ANSWER_LIMIT_S
+        )
+
+    def _has_leader(self) -> bool:
+        return self.socket.exists() and self.leader() != NO_LEADER
 
     def ask(self, path: str, question: EtcdJson | None = None, limit_s: float = ANSWER_LIMIT_S) -> EtcdJson:
         """Sends one request of the driver, not through the proxy."""
@@ -146,9 +133,25 @@ class EtcdServer:
 
     def close(self) -> None:
         """Kills it, for it has nothing to save."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        self.process.end()
+
+
+def etcd_command(name: str, client: str, peer: str, cluster: str, more: Mapping[str, object]) -> list[str]:
+    """A member that listens at these two URLs. fsync protects against power failures; a killed process loses nothing
+    that the kernel has."""
+    options = {
+        "name": name,
+        "data-dir": "data",
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": cluster,
+        "logger": "zap",
+        "log-level": "error",
+        **more,
+    }
+    return [paths.etcd(), *(f"--{key}={value}" for key, value in options.items()), "--unsafe-no-fsync"]
 
 
 def _url(path: Path) -> str:

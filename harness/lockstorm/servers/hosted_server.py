@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lockstorm.base import paths
 from lockstorm.process.process import COOKIE, Sandbox
 from lockstorm.servers import postgres_server
-from lockstorm.servers.zookeeper_server import LONGEST_SESSION_MS, class_archive, java_command
+from lockstorm.servers.etcd_server import etcd_command
+from lockstorm.servers.zookeeper_server import class_archive, java_command, write_settings, zookeeper_settings
 
 # Every tick of a server is a turn that it takes. etcd's shortest lease is one and a half election timeouts, rounded up
 # to a second, and an election timeout is five ticks at least.
@@ -36,36 +36,14 @@ def _alone(sandbox: Sandbox) -> list[str]:
 
 
 def _etcd(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
-    client, peer = f"{directory.name}:1", f"{directory.name}:2"  # sockets in its working directory
-    options = {
-        "name": directory.name,
-        "data-dir": "data",
-        "listen-client-urls": f"unix://{client}",
-        "advertise-client-urls": f"unix://{client}",
-        "listen-peer-urls": f"unix://{peer}",
-        "initial-advertise-peer-urls": f"unix://{peer}",
-        "initial-cluster": f"{directory.name}=unix://{peer}",
-        "logger": "zap",
-        "log-level": "error",
-        **ETCD_TIMING,
-    }
-    words = [f"--{key}={value}" for key, value in options.items()]
-    command = [*_alone(sandbox), paths.etcd(), *words, "--unsafe-no-fsync"]
-    return str(directory / client), _script(directory, ["data", client, peer], command)
+    name, client, peer = directory.name, f"{directory.name}:1", f"{directory.name}:2"  # sockets in its directory
+    own = etcd_command(name, f"unix://{client}", f"unix://{peer}", f"{name}=unix://{peer}", ETCD_TIMING)
+    return str(directory / client), _script(directory, ["data", client, peer], [*_alone(sandbox), *own])
 
 
 def _zookeeper(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
     port, configuration = sandbox.hold_port(), directory / "zoo.cfg"
-    lines: Mapping[str, object] = {
-        "tickTime": ZOOKEEPER_TICK_MS,
-        "dataDir": directory / "data",
-        "clientPort": port,
-        "clientPortAddress": "127.0.0.1",
-        "maxSessionTimeout": LONGEST_SESSION_MS,
-        "maxClientCnxns": 0,
-        "admin.enableServer": "false",
-    }
-    configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    write_settings(configuration, zookeeper_settings(directory / "data", port, ZOOKEEPER_TICK_MS))
     with class_archive(sandbox) as classes:
         command = java_command(configuration, f"-XX:SharedArchiveFile={classes}")
     return f"127.0.0.1:{port}", _script(directory, ["data"], command)

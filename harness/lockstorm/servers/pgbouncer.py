@@ -4,15 +4,12 @@ In transaction mode a client has a connection to the server only during its tran
 same connection, with all that the client before has left in its session.
 """
 
-import contextlib
 import os
 import subprocess
-import time
 from typing import Literal
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
-from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.process import Sandbox
 from lockstorm.servers.postgres_server import DATABASE, PORT, ROLE, SOCKET, PostgresServer, server_user
 from lockstorm.servers.postgres_session import PostgresSession
@@ -62,23 +59,19 @@ class PgBouncer:
 
     def ready(self) -> None:
         """Returns when it answers in its mode. Raises Inconclusive with its own log if it does not start."""
-        limit = HangLimit(START_LIMIT_S)
-        while True:
-            if self.socket.exists():
-                with contextlib.suppress(Inconclusive):
-                    return self._check_mode()
-            if self.process.poll() is not None or limit.is_over():
-                raise Inconclusive(f"PgBouncer did not start: {self._sandbox.log_tail(self.name)}")
-            time.sleep(0.002)
+        self._sandbox.await_start("PgBouncer", self.name, self.process, self._answers, (Inconclusive,))
 
-    def _check_mode(self) -> None:
+    def _answers(self) -> bool:
         """Reads the mode back from its console, for it would also start in another mode."""
+        if not self.socket.exists():
+            return False
         session = PostgresSession(f"host='{self.sockets}' port={PORT} user={ROLE} dbname=pgbouncer")
         try:
             modes = [row[1] for row in session.rows("SHOW CONFIG") if row[0] == "pool_mode"]
         finally:
             session.close()
         assert modes == [self.mode], f"PgBouncer is in the mode {modes} instead of {self.mode}"
+        return True
 
 
 def pgbouncer_version() -> str:

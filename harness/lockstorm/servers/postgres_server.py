@@ -204,19 +204,14 @@ class PostgresServer:
 
     def ready(self) -> None:
         """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
-        limit = HangLimit(START_LIMIT_S)
-        while True:
-            if self.socket.exists():
-                with contextlib.suppress(Inconclusive):
-                    self.session.value("SELECT 1")
-                    break
-            if self.process.poll() is not None or limit.is_over():
-                raise Inconclusive(f"PostgreSQL did not start: {self._sandbox.log_tail(self.name)}")
-            time.sleep(0.002)
+        self._sandbox.await_start("PostgreSQL", self.name, self.process, self._answers, (Inconclusive,))
         if self.clock:
             # libfaketime's shared memory stays mapped; without a name, nothing of it is left when the server is killed.
             for leftover in (f"faketime_shm_{self.process.pid}", f"sem.faketime_sem_{self.process.pid}"):
                 (MEMORY / leftover).unlink(missing_ok=True)
+
+    def _answers(self) -> bool:
+        return self.socket.exists() and self.session.value("SELECT 1") == "1"
 
     def time_us(self) -> int:
         """The server's clock, in us since 1970."""

@@ -182,14 +182,16 @@ class RedisServer:
 
     def ready(self) -> None:
         """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
-        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
-        while True:
-            with contextlib.suppress(OSError, Refusal):
-                self._client.request("PING")
-                break
-            if self.process.poll() is not None or limit.is_over():
-                raise Inconclusive(f"redis-server did not start: {self._reason()}")
-            time.sleep(START_NAP_S)
+        self._sandbox.await_start(
+            "redis-server",
+            self.name,
+            self.process,
+            lambda: self._client.request("PING"),
+            (OSError, Refusal),
+            nap_s=START_NAP_S,
+            look_s=CONNECTION_LIMIT_S,
+            reason=self._reason,
+        )
         if self.frozen:
             # Keys expire on access only: a background cycle would depend on the machine's speed.
             self._ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
@@ -199,7 +201,7 @@ class RedisServer:
         warnings = [
             line.partition(" # ")[2] for line in self._sandbox.log_tail(self.name, 20).split("; ") if " # " in line
         ]
-        return warnings[-1] if warnings else self._sandbox.log_tail(self.name) or "it gave no reason"
+        return warnings[-1] if warnings else self._sandbox.log_tail(self.name)
 
     def listen(self) -> None:
         """Also listens on a loopback port, which replicas need."""

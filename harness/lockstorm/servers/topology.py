@@ -5,7 +5,6 @@ master. The faults failover-sentinel and failover-cluster shorten that time whil
 """
 
 import binascii
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -124,14 +123,9 @@ class Sentinel:
         """Returns when it answers."""
         import redis
 
-        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
-        while self.process.poll() is None and not limit.is_over():
-            with contextlib.suppress(redis.exceptions.RedisError):
-                periods = (word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))
-                self.link.execute_command("SENTINEL", "DEBUG", *periods)  # type: ignore[no-untyped-call]
-                return
-            time.sleep(0.002)
-        raise Inconclusive(f"{self.name} did not start: {self._sandbox.log_tail(self.name)}")
+        words = ["SENTINEL", "DEBUG", *(word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))]
+        ask, failures = partial(self.link.execute_command, *words), (redis.exceptions.RedisError,)
+        self._sandbox.await_start(self.name, self.name, self.process, ask, failures, look_s=CONNECTION_LIMIT_S)
 
     def knows(self, replicas: int) -> bool:
         """Whether it knows all replicas and sentinels."""

@@ -92,16 +92,7 @@ class ZooKeeperServer:
         data = self.directory / "data"
         data.mkdir(mode=0o700, parents=True)
         (data / "myid").write_text(f"{number_of(self.name)}\n")
-        lines: dict[str, object] = {
-            "tickTime": ENSEMBLE_TICK_MS if peers else TICK_MS,
-            "dataDir": data,
-            "clientPort": self.port,
-            "clientPortAddress": "127.0.0.1",
-            "maxSessionTimeout": LONGEST_SESSION_MS,
-            "maxClientCnxns": 0,
-            "admin.enableServer": "false",
-            "4lw.commands.whitelist": "srvr,mntr",
-        }
+        lines = zookeeper_settings(data, self.port, ENSEMBLE_TICK_MS if peers else TICK_MS)
         if peers:
             lines |= {"initLimit": ENSEMBLE_PATIENCE_TICKS, "syncLimit": ENSEMBLE_PATIENCE_TICKS}
             lines |= {f"server.{number_of(peer)}": address for peer, address in peers.items()}
@@ -109,7 +100,7 @@ class ZooKeeperServer:
             del lines["maxSessionTimeout"]  # 20 ticks, unless the team says otherwise
         lines |= configured
         self.configuration = self.directory / "zoo.cfg"
-        self.configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        write_settings(self.configuration, lines)
 
     def _start(self) -> Process:
         environment = frozen_clock(self.clock) if self.clock else [f"LD_PRELOAD={paths.loopback()}"]
@@ -199,8 +190,7 @@ class ZooKeeperServer:
 
     def crash(self) -> None:
         """Kills it: connections end, sessions do not; the next process continues them."""
-        self.process.kill()
-        self.process.wait()
+        self.process.end()
 
     def restart(self) -> None:
         """Starts it again after its process has ended, with its data: sessions continue."""
@@ -210,9 +200,7 @@ class ZooKeeperServer:
 
     def close(self) -> None:
         """Kills it, for it has nothing to save."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        self.process.end()
 
 
 def _delete_below(connection: ZooKeeperConnection, path: str) -> None:
@@ -234,6 +222,23 @@ def frozen_clock(clock: Path) -> list[str]:
         "LOCKSTORM_CLOCK_ALL=1",
         "TZ=UTC",
     ]
+
+
+def zookeeper_settings(data: Path, port: int, tick_ms: int) -> dict[str, object]:
+    return {
+        "tickTime": tick_ms,
+        "dataDir": data,
+        "clientPort": port,
+        "clientPortAddress": "127.0.0.1",
+        "maxSessionTimeout": LONGEST_SESSION_MS,
+        "maxClientCnxns": 0,
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "srvr,mntr",
+    }
+
+
+def write_settings(file: Path, settings: Mapping[str, object]) -> None:
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
 def java_command(configuration: Path, *options: str) -> list[str]:
@@ -258,10 +263,7 @@ def _record(sandbox: Sandbox, archive: Path) -> None:
     beside, directory = archive.with_suffix(".new"), sandbox.directory / "zookeeper-archive"
     directory.mkdir(mode=0o700)
     port, configuration = sandbox.hold_port(), directory / "zoo.cfg"
-    configuration.write_text(
-        f"dataDir={directory}/data\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
-        "admin.enableServer=false\n4lw.commands.whitelist=srvr,mntr\n"
-    )
+    write_settings(configuration, zookeeper_settings(directory / "data", port, TICK_MS))
     command = java_command(configuration, f"-XX:ArchiveClassesAtExit={beside}")
     process = sandbox.start("zookeeper-archive", command)
     limit = HangLimit(START_LIMIT_S)

@@ -112,11 +112,8 @@ class AttachedNodes(Nodes[AttachedServer]):
             raise Inconclusive(str(reason)) from None
 
     def address(self, client: Client, node: AttachedServer) -> str:
-        hosted, socket = self.trial.lock.adapter, node.socket
-        listen = "127.0.0.1:0" if self._kind.by_tcp or (hosted and hosted.tcp) else None
-        file = socket.name if self._kind.like is PostgresNodes else ""
-        name, option = f"{client.host}>{node.name}", self._kind.option
-        address = self.trial.links.link(name, socket, listen=listen, option=option, file=file)
+        file = node.socket.name if self._kind.like is PostgresNodes else ""
+        address = self.link(client, node, node.socket, option=self._kind.option, file=file, by_tcp=self._kind.by_tcp)
         return self._gateway.address_for_client(conninfo(Path(address).parent) if file else address)
 
     def versions(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ class EtcdNodes(Nodes[EtcdServer]):
         self.refuse_redis_settings()
         if settings.settable_clocks:
             raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY['etcd']}")
-        given = by_name(settings.deployment.etcd) if settings.deployment else {}
+        given = by_name(settings.deployment.of("etcd")) if settings.deployment else {}
         own = dict(etcd_options(given))
         self.members = [EtcdServer(self.trial.sandbox, f"etcd-{each + 1}") for each in range(settings.nodes)]
         for server in self.members:
@@ -54,9 +54,7 @@ class EtcdNodes(Nodes[EtcdServer]):
             server.ready()
 
     def address(self, client: Client, node: EtcdServer) -> str:
-        hosted = self.trial.lock.adapter
-        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
-        return self.trial.links.link(f"{client.host}>{node.name}", node.socket, listen=listen, option="PLAIN")
+        return self.link(client, node, node.socket)
 
     def versions(self) -> dict[str, str]:
         return {"etcd": self.members[0].version()}

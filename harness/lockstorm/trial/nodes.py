@@ -6,6 +6,7 @@ kind has.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from lockstorm.base.errors import Inconclusive, UsageError
@@ -48,6 +49,7 @@ class Nodes(ABC, Generic[Node]):
 
     def __init__(self, trial: TrialContext) -> None:
         self.trial = trial
+        self._successors: dict[str, Node] = {}  # node -> its successor as master, if it has one
 
     @abstractmethod
     def start(self) -> None:
@@ -103,7 +105,24 @@ class Nodes(ABC, Generic[Node]):
 
     def master(self, node: Node) -> Node:
         """The server that the links to this node reach: the node, or its successor."""
-        return node
+        return self._successors.get(node.name, node)
+
+    def link(
+        self,
+        client: Client,
+        node: Node,
+        target: Path | str,
+        *,
+        option: str = "PLAIN",
+        file: str = "",
+        by_tcp: bool = False,
+    ) -> str:
+        """The address of a client's link to this node. A library may want a host and a port. Proxy.link explains
+        `option` and `file`."""
+        hosted = self.trial.lock.adapter
+        listen = "127.0.0.1:0" if by_tcp or (hosted and hosted.tcp) else None
+        name = f"{client.host}>{node.name}"
+        return self.trial.links.link(name, target, listen=listen, option=option, file=file)
 
     def check(self) -> None:
         """Called after each run. Raises Inconclusive if the servers have reported that the lock cannot work on them."""
@@ -123,12 +142,12 @@ class Nodes(ABC, Generic[Node]):
     def numbered(self, number: int) -> Node:
         return next(server for server in self.every if server.number == number)
 
-    def refuse_redis_settings(self) -> None:
+    def refuse_redis_settings(self, replicas_most: int = 0) -> None:
         """Raises Inconclusive if the settings need a redis-server."""
         settings = self.trial.settings
         if (
             settings.topology != "single"
-            or settings.replicas
+            or settings.replicas > replicas_most
             or settings.persistence != "none"
             or settings.server_options
         ):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.native.library import library
+from lockstorm.servers.ensemble_settings import by_name
 from lockstorm.servers.pgbouncer import PgBouncer, pgbouncer_version
 from lockstorm.servers.postgres_server import SOCKET, PostgresServer, conninfo
 from lockstorm.trial.client import Client
@@ -28,7 +29,6 @@ class PostgresNodes(Nodes[PostgresServer]):
         super().__init__(trial)
         self.databases: list[PostgresServer] = []
         self.replica: PostgresServer | None = None  # of the first, asynchronous
-        self._successors: dict[str, PostgresServer] = {}  # node -> its successor as master, if it has one
         self.poolers: dict[str, PgBouncer] = {}  # database -> the pooler in front of it
 
     @property
@@ -44,14 +44,7 @@ class PostgresNodes(Nodes[PostgresServer]):
         return self.every
 
     def start(self) -> None:
-        settings = self.trial.settings
-        if (
-            settings.topology != "single"
-            or settings.replicas > 1
-            or settings.persistence != "none"
-            or settings.server_options
-        ):
-            raise Inconclusive(f"{settings.lock} lives on PostgreSQL, and this story needs a redis-server")
+        self.refuse_redis_settings(replicas_most=1)
         if self.trial.settings.settable_clocks and self.trial.settings.time == "real":
             raise Inconclusive("in real time nothing sets the clock of PostgreSQL: use virtual time")
         self.databases = [self._start_one(f"postgres-{each + 1}") for each in range(self.trial.settings.nodes)]
@@ -64,7 +57,7 @@ class PostgresNodes(Nodes[PostgresServer]):
         frozen, replicated = self.trial.settings.time == "virtual", bool(self.trial.settings.replicas)
         clock = self.trial.sandbox.directory / f"{name}.clock" if frozen else None
         deployment = self.trial.settings.deployment
-        own = {each.name: each.value for each in deployment.postgresql} if deployment else {}
+        own = by_name(deployment.of("postgres")) if deployment else {}
         database = PostgresServer(
             self.trial.sandbox, name, clock=clock, replicated=replicated, follows=follows, configured=own
         )
@@ -112,9 +105,6 @@ class PostgresNodes(Nodes[PostgresServer]):
         self.trial.recorder.is_disturbed = True
         self.trial.recorder.note(f"{master.name} was killed, and {replica.name} promoted")
 
-    def master(self, node: PostgresServer) -> PostgresServer:
-        return self._successors.get(node.name, node)
-
     def _start_pooler(self, database: PostgresServer) -> None:
         """Starts PgBouncer; the scheduler watches its process as well as the server's."""
         name = f"pgbouncer-{database.number + 1}"
@@ -130,11 +120,8 @@ class PostgresNodes(Nodes[PostgresServer]):
     def address(self, client: Client, node: PostgresServer) -> str:
         """For a lock of ours a connection string: libpq takes a socket's directory, and knows the socket's name."""
         reached = self.poolers.get(node.name, self.master(node))
-        hosted = self.trial.lock.adapter
-        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
-        name = f"{client.host}>{node.name}"
-        address = self.trial.links.link(name, reached.socket, listen=listen, option="PLAIN", file=SOCKET)
-        return address if hosted else conninfo(Path(address).parent)
+        address = self.link(client, node, reached.socket, file=SOCKET)
+        return address if self.trial.lock.adapter else conninfo(Path(address).parent)
 
     def versions(self) -> dict[str, str]:
         pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}

@@ -1,13 +1,11 @@
 """The proxy of a trial: every link leads through it, and its rules drop, delay or change messages."""
 
-import contextlib
-import time
 from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive, Unanswered, UsageError
-from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
+from lockstorm.base.errors import Unanswered, UsageError
+from lockstorm.base.hang_limit import CONNECTION_LIMIT_S
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
 from lockstorm.trial.direct_links import LINKS, place_in
@@ -28,14 +26,10 @@ class Proxy:
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
         self.process: Process = sandbox.start_program("proxy", command)
         self._client = LineClient(self.control)
-        limit = HangLimit(START_LIMIT_S, CONNECTION_LIMIT_S)
-        while True:
-            with contextlib.suppress(OSError):
-                self._client.request("PING")
-                return
-            if self.process.poll() is not None or limit.is_over():
-                raise Inconclusive(f"the proxy did not start: {sandbox.log_tail('proxy')}")
-            time.sleep(START_NAP_S)
+        ping, failures = (lambda: self._client.request("PING")), (OSError,)
+        sandbox.await_start(
+            "the proxy", "proxy", self.process, ping, failures, nap_s=START_NAP_S, look_s=CONNECTION_LIMIT_S
+        )
 
     def ask(self, *words: str | int | bytes) -> Any:
         """Sends one command to its control socket; faults/proxy/README.md lists them."""

@@ -35,7 +35,6 @@ class RedisNodes(Nodes[RedisServer]):
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all other masters and replicas of a cluster
         self.sentinels: list[Sentinel] = []
-        self._successors: dict[str, RedisServer] = {}  # node -> its successor as master, if it has one
 
     @property
     def known(self) -> Sequence[RedisServer]:
@@ -86,7 +85,7 @@ class RedisNodes(Nodes[RedisServer]):
         )
         options = (*PERSISTENCE[settings.persistence], *settings.server_options)
         deployment = settings.deployment
-        configured = deployment.redis if deployment and deployment.is_redis_configured else None
+        configured = deployment.of("redis") if deployment and deployment.is_redis_configured else None
         server = RedisServer(
             trial.sandbox,
             name,
@@ -131,11 +130,8 @@ class RedisNodes(Nodes[RedisServer]):
     # --- the interface of Nodes ---
 
     def address(self, client: Client, node: RedisServer) -> str:
-        hosted = self.trial.lock.adapter
-        listen = "127.0.0.1:0" if hosted and hosted.tcp else None
-        option = "TIMED" if hosted else "STEPPED"  # a library does not say for how long BLPOP is to wait
-        link = f"{client.host}>{node.name}"
-        return self.trial.links.link(link, self.master(node).socket, listen=listen, option=option)
+        option = "TIMED" if self.trial.lock.adapter else "STEPPED"  # a library does not say how long BLPOP is to wait
+        return self.link(client, node, self.master(node).socket, option=option)
 
     def versions(self) -> dict[str, str]:
         return {"redis-server": self.masters[0].version()}
@@ -162,8 +158,7 @@ class RedisNodes(Nodes[RedisServer]):
 
     def kill(self, server: RedisServer) -> None:
         """Ends a node or a replica. Its data is lost, for there is no persistence."""
-        server.process.kill()
-        server.process.wait()
+        server.process.end()
         server.gone = True
         library().scheduler_set_server_silent(self.trial.scheduler, server.number, True)
         self.lose_replica(server)
@@ -188,10 +183,6 @@ class RedisNodes(Nodes[RedisServer]):
         return found
 
     # --- replication ---
-
-    def master(self, node: RedisServer) -> RedisServer:
-        """The server that the links to this node reach: the node, or its successor."""
-        return self._successors.get(node.name, node)
 
     def follow(self, server: RedisServer, master: RedisServer) -> bool:
         """Makes the server and its replicas replicas of that master; returns when they acknowledge its writes. With

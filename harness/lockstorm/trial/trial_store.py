@@ -1,11 +1,7 @@
 """What the lock of a trial protects: the store's process, and the PostgreSQL server behind it if the resource is a
 table."""
 
-import time
-
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive
-from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process
 from lockstorm.servers.postgres_server import PostgresServer, conninfo
 from lockstorm.servers.services import TABLE, is_table
@@ -46,8 +42,4 @@ class TrialStore:
     def ready(self) -> None:
         """Returns when it listens."""
         assert self._process
-        limit = HangLimit(START_LIMIT_S)
-        while not self.socket.exists():
-            if self._process.poll() is not None or limit.is_over():
-                raise Inconclusive(f"the store did not start: {self._trial.sandbox.log_tail('store')}")
-            time.sleep(START_NAP_S)
+        self._trial.sandbox.await_start("the store", "store", self._process, self.socket.exists, nap_s=START_NAP_S)

@@ -51,7 +51,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         number = self.trial.scheduler.add_server(clock, None)
         peers = {peer: self._peer_address(name, peer, *ports[peer]) for peer in ports}
         deployment = self.trial.settings.deployment
-        own = by_name(each for each in deployment.zookeeper if each.name != MEMBERS) if deployment else {}
+        own = by_name(each for each in deployment.of("zookeeper") if each.name != MEMBERS) if deployment else {}
         if "tickTime" in own:
             own.setdefault("syncLimit", str(ZOOKEEPER_SYNC_LIMIT))
         server = ZooKeeperServer(self.trial.sandbox, name, clock=clock, peers=peers, configured=own)
@@ -89,7 +89,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         server.calibrate(library().scheduler_server_wall_us(self.trial.scheduler, server.number))
 
     def address(self, client: Client, node: ZooKeeperServer) -> str:
-        return self.trial.links.link(f"{client.host}>{node.name}", node.address, listen="127.0.0.1:0", option="PLAIN")
+        return self.link(client, node, node.address, by_tcp=True)
 
     def addresses(self, client: Client) -> list[str]:
         """Each client begins with another server, so that not all use the same one."""
