@@ -1,4 +1,5 @@
-/* Who a history is about: locks, clients, and each client's side of each lock, found by the indices of their names. */
+/* Who a history is about: locks, clients, and each client's side of each lock, found by the indices of their names.
+ * Decision 0032. */
 #ifndef LOCKSTORM_CHECKERS_PARTICIPANTS_H
 #define LOCKSTORM_CHECKERS_PARTICIPANTS_H
 

@@ -1,7 +1,7 @@
 /* A policy says how to read operations if the history does not say whether they happened. If it leaves that open,
  * the history is judged under every reading that it allows, and a verdict that differs between them is inconclusive.
  * Failed releases are read as happened, all of them, or as not happened; a checker that needs more says so
- * (`partial`). */
+ * (`partial`). Decision 0032. */
 #ifndef LOCKSTORM_CHECKERS_POLICY_H
 #define LOCKSTORM_CHECKERS_POLICY_H
 

@@ -5,7 +5,7 @@
  * is not certain is decided for the library; docs/promises.md has each promise's conditions and excuses.
  *
  * Times are in ns of one clock that no fault touches; they never fall from one event to the next. Clients, threads,
- * lock objects, resources and nodes are numbers from 0. */
+ * lock objects, resources and nodes are numbers from 0. Decision 0117. */
 #ifndef LOCKSTORM_CHECKERS_PROMISES_H
 #define LOCKSTORM_CHECKERS_PROMISES_H
 

@@ -19,7 +19,7 @@
  * Without the parameter a *grant* is unfair when another client has been waiting since before this one asked for its
  * previous grant of the lock: the same client has then overtaken it twice, which races seldom explain.
  *
- * A holder that acquires a re-entrant lock again overtakes nobody: it is no waiter. */
+ * A holder that acquires a re-entrant lock again overtakes nobody: it is no waiter. Decision 0086. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"

@@ -21,7 +21,7 @@
  * Wrongful refusal: the store refused a read or write whose token was older than that of an access under the same lock
  * that it had accepted, though its client was the rightful holder: it had not released its latest grant, no grant had
  * come back to another client since, and every grant that had come back before was given before this one (by the two
- * rules of "Rising"). Nothing late was stopped by it. */
+ * rules of "Rising"). Nothing late was stopped by it. Decision 0036. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"

@@ -27,7 +27,7 @@
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
  * between such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was
- * announced, though no server that heard of it had a key of the client's own afterwards. */
+ * announced, though no server that heard of it had a key of the client's own afterwards. Decision 0076. */
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"

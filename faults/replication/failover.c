@@ -1,7 +1,7 @@
 /* failover: a replica becomes the master and clients are led to it, while the old master runs on unaware of it.
  *
  * The replica is brought into the wanted state first: it receives nothing more (from `prepare` on, so that a client can
- * take the lock in between), or it has everything and the master accepts no further writes. */
+ * take the lock in between), or it has everything and the master accepts no further writes. Decision 0027. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

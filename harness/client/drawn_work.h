@@ -1,5 +1,5 @@
 /* How clients differ from each other and from turn to turn, drawn from a seed: the same in the explorer and in a storm.
- */
+ * Decision 0055. */
 #ifndef LOCKSTORM_CLIENT_DRAWN_WORK_H
 #define LOCKSTORM_CLIENT_DRAWN_WORK_H
 

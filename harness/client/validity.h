@@ -3,7 +3,7 @@
  * validity, INT64_MAX: it is valid until the lock says otherwise.
  *
  * Two processes call it. The client does while it runs. The driver does when it suspends the client's host and when the
- * host goes on: the client's process is stopped at that moment, and the record belongs exactly there. */
+ * host goes on: the client's process is stopped at that moment, and the record belongs exactly there. Decision 0017. */
 #ifndef LOCKSTORM_VALIDITY_H
 #define LOCKSTORM_VALIDITY_H
 

@@ -2,7 +2,7 @@
  * waits for a socket, for time or for the driver is suspended, and one that can go on runs. In real time only.
  *
  * A task that is stalled (TASK_STOP_STALL) is resumed when what it waits for has come, finds the flag and waits for the
- * driver: its reply stays unread and its sleep does not end, while the other tasks run. */
+ * driver: its reply stays unread and its sleep does not end, while the other tasks run. Decision 0130. */
 #ifndef LOCKSTORM_CARRIER_H
 #define LOCKSTORM_CARRIER_H
 

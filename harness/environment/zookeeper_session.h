@@ -4,7 +4,8 @@
  * One task tends the session: it sends heartbeats, reads, and connects again. In the library's multi-threaded form that
  * is a thread of the library, by the machine's clock. Here it is the client's watchdog, by the trial's clock, with the
  * same behaviour: it goes on while the worker is busy, and stands still when the process is stopped. The worker sends
- * requests. The session knows neither a clock nor a turn: each caller passes its clock and its way to wait. */
+ * requests. The session knows neither a clock nor a turn: each caller passes its clock and its way to wait.
+ * Decision 0046. */
 #ifndef LOCKSTORM_ZOOKEEPER_SESSION_H
 #define LOCKSTORM_ZOOKEEPER_SESSION_H
 

@@ -14,7 +14,7 @@
  *
  * After "over" it prints "gone", and the next line is the directory of the driver's next trial.
  *
- * Exit status: 0; 2 bad usage or DIRECTORY cannot be made or locked. */
+ * Exit status: 0; 2 bad usage or DIRECTORY cannot be made or locked. Decision 0020. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

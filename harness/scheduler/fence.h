@@ -7,7 +7,7 @@
  * (quiescence.h). A server that has received nothing since it last answered has nothing to write, so it is not asked:
  * the proxy says to which servers it has written.
  *
- * Servers are numbered from 0 in the order in which they are added. */
+ * Servers are numbered from 0 in the order in which they are added. Decision 0009. */
 #ifndef LOCKSTORM_FENCE_H
 #define LOCKSTORM_FENCE_H
 

@@ -10,7 +10,7 @@
  *         sleep for a moment
  *     }
  *
- * What a trial measures - leases, reply limits, bounds - has other clocks (clock.h, shared_page.h). */
+ * What a trial measures - leases, reply limits, bounds - has other clocks (clock.h, shared_page.h). Decision 0095. */
 #ifndef LOCKSTORM_HANG_LIMIT_H
 #define LOCKSTORM_HANG_LIMIT_H
 

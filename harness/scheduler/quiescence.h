@@ -7,7 +7,7 @@
  * make a server run by itself; that only costs another snapshot. A polling sleep, by which a process tries again
  * shortly because a spin lock was taken, is not quiescence. The answer is right for processes that share the caller's
  * one processor: on another one, a process that is about to sleep again has the state of one that sleeps before the
- * kernel counts that it has left its processor. */
+ * kernel counts that it has left its processor. Decision 0009. */
 #ifndef LOCKSTORM_QUIESCENCE_H
 #define LOCKSTORM_QUIESCENCE_H
 

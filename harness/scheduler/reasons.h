@@ -1,4 +1,5 @@
-/* A state that several faults may ask for at once lasts until the last of them has taken its request back. */
+/* A state that several faults may ask for at once lasts until the last of them has taken its request back.
+ * Decision 0026. */
 #ifndef LOCKSTORM_REASONS_H
 #define LOCKSTORM_REASONS_H
 

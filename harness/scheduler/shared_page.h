@@ -8,7 +8,7 @@
  *
  * A task writes its state while it runs, the scheduler writes it while the task does not run. An eventfd per task says
  * that it has the turn; one eventfd for all tasks ("yield") says that a task has given it back. So a task can wait for
- * its turn and for a socket at once. */
+ * its turn and for a socket at once. Decision 0008. */
 #ifndef LOCKSTORM_SHARED_PAGE_H
 #define LOCKSTORM_SHARED_PAGE_H
 

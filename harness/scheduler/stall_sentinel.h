@@ -12,7 +12,7 @@
  *     right by NTP, moves it.
  *
  * A single wait counts, not their sum: a lease does not run out by many short ones while its watchdog gets its turns.
- */
+ * Decision 0096. */
 #ifndef LOCKSTORM_STALL_SENTINEL_H
 #define LOCKSTORM_STALL_SENTINEL_H
 

@@ -6,7 +6,7 @@
  * microsecond. Within a thread stamps never go back.
  *
  * Where the processor does not say that its counter runs at one rate in all its states, or the counter was seen to
- * leave the clock, the clocks are read. */
+ * leave the clock, the clocks are read. Decision 0129. */
 #ifndef LOCKSTORM_STAMPS_H
 #define LOCKSTORM_STAMPS_H
 

@@ -1,7 +1,8 @@
 /* Descriptors of signals (signalfd), as PostgreSQL waits for them. Whether one is readable depends on who asks, so the
  * supervisor cannot look at a duplicate: it looks at the pending signals of the thread, and the kernel then carries out
  * the call. A duplicate of an epoll instance that has one must not be polled either: the kernel would take the
- * descriptor from the instance's list of ready ones, because no such signal is pending for the supervisor. */
+ * descriptor from the instance's list of ready ones, because no such signal is pending for the supervisor.
+ * Decision 0120. */
 #ifndef LOCKSTORM_SIGNAL_DESCRIPTORS_H
 #define LOCKSTORM_SIGNAL_DESCRIPTORS_H
 

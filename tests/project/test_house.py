@@ -28,7 +28,6 @@ WRITTEN_IN = (*TOPS, "adapters", "bench", "ci", "docs", "findings", "scenarios",
 WRITTEN_AS = {".c", ".h", ".py", ".md", ".toml", ".java", ".go", ".js", ".mjs", ".cs", ".rb"}
 BUILT = {"node_modules", "target", "build"}
 NOT_YET_PLAIN = (
-    "docs/decisions",
     "harness/explorer",
     "harness/library_search",
     "tests/explore",
@@ -153,3 +152,27 @@ def test_sentences_are_plain() -> None:
         if not place.startswith(NOT_YET_PLAIN) and (sentences := hard_to_read(path.read_text())):
             found[place] = sentences
     assert found == {}
+
+
+def test_decisions_have_a_status_and_a_line_in_the_index() -> None:
+    folder = paths.ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text()
+    files = {path.name: path.read_text() for path in folder.glob("0*.md")}
+    assert sorted(re.findall(r"\]\((\d{4}-[^)]*)\)", index)) == sorted(files)
+    for name, text in files.items():
+        status = text.splitlines()[2]
+        assert re.match(r"Status: (stands|replaced by \d{4})\b", status), name
+
+
+def test_a_decision_that_is_cited_exists() -> None:
+    numbers = {path.name[:4] for path in (paths.ROOT / "docs" / "decisions").glob("0*.md")}
+    cited: dict[str, set[str]] = defaultdict(set)
+    for path in texts():
+        for number in re.findall(r"(?:\b[Dd]ecisions? |decisions/)(0\d{3})\b", path.read_text()):
+            cited[number].add(path.name)
+        if path.parent.name == "decisions":
+            text = re.sub(r"^Status: .*", "", path.read_text(), flags=re.MULTILINE)
+            for number in re.findall(r"[(\[](0\d{3})\b", text):
+                cited[number].add(path.name)
+    assert len(cited) > 20, "the citations are not recognised"
+    assert {number: where for number, where in cited.items() if number not in numbers} == {}

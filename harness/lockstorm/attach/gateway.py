@@ -1,4 +1,4 @@
-"""The driver's side of the gateway (gateway_main.py): starts it, tells it what to undo, and ends it."""
+"""The driver's side of the gateway (gateway_main.py): starts it, tells it what to undo, and ends it. Decision 0103."""
 
 import contextlib
 import os

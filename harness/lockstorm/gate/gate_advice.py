@@ -1,4 +1,7 @@
-"""Advice after a failure: the lock and store mode that survive most of the policy by the expected verdicts."""
+"""Advice after a failure: the lock and store mode that survive most of the policy by the expected verdicts.
+
+Decision 0054.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""The advice of `lockstorm advise`: the answer to some needs, what it leaves open, and the table of decisions."""
+"""The advice of `lockstorm advise`: the answer to some needs, what it leaves open, and the table of decisions.
+
+Decision 0054.
+"""
 
 from msgspec import structs
 

@@ -1,5 +1,5 @@
 """On which cores processes run. In virtual time one process of a trial runs at a time, so all of them stay on one core;
-two trials that share one wait for each other while another core may have nothing to do."""
+two trials that share one wait for each other while another core may have nothing to do. Decision 0098."""
 
 import contextlib
 import os

@@ -3,7 +3,7 @@
 A port that the kernel has only named as free may be anybody's a moment later: the local end of a connection that some
 process opens, or another server's. A socket that is bound and does not listen keeps it: the kernel gives the port to
 nobody who asks for any, and refuses it to a process that asks for this one, unless that sets SO_REUSEADDR. Servers
-do, so the server that is given the port can listen there.
+do, so the server that is given the port can listen there. Decision 0046.
 """
 
 import socket

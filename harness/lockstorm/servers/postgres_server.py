@@ -1,7 +1,7 @@
 """A real PostgreSQL server of a trial: in its private directory, on a unix socket, by a virtual or the real clock.
 
 Its data directory is a copy of a template that is made once. The server refuses to run as root; for root it runs as the
-user postgres, or else as the user nobody.
+user postgres, or else as the user nobody. Decision 0041.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""A team's redis.conf: which of its settings the servers of a trial take, and which the trial has to choose itself."""
+"""A team's redis.conf: which of its settings the servers of a trial take, and which the trial has to choose itself.
+
+Decision 0101.
+"""
 
 import glob
 import re

@@ -1,4 +1,4 @@
-"""The plan of a storm: which faults can strike the lock, the schedule, and the settings of the trial."""
+"""The plan of a storm: which faults can strike the lock, the schedule, and the settings of the trial. Decision 0055."""
 
 import shlex
 from collections.abc import Iterable, Sequence

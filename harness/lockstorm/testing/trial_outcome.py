@@ -2,7 +2,7 @@
 machine stood still, and what is kept of a test that has failed.
 
 An inconclusive test is a failed one for pytest, so that the exit status is not 0 and -x, --lf and JUnit treat it as
-such. What makes it inconclusive are attributes of its report, which xdist passes on.
+such. What makes it inconclusive are attributes of its report, which xdist passes on. Decision 0102.
 """
 
 import time

@@ -1,4 +1,7 @@
-"""What makes two trials the same trial: the one value that the command line, a policy, a storm and a test fill in."""
+"""What makes two trials the same trial: the one value that the command line, a policy, a storm and a test fill in.
+
+Decision 0004.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args

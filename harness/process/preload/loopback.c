@@ -1,6 +1,6 @@
 /* liblockstorm-loopback.so: a server that would listen on every interface listens on the loopback interface only.
  * ZooKeeper keeps its peers to their own way to it only if it gives every interface as its address
- * (lockstorm/trial/zookeeper_nodes.py); the network has no business there. */
+ * (lockstorm/trial/zookeeper_nodes.py); the network has no business there. Decision 0046. */
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Makes a mapped page (clock_page.h) the wall clock of the process; with CLOCK_ALL_VARIABLE, also every clock that
  * shows how much time has passed. Reading it costs a few loads, where libfaketime reads a file at every call. All other
  * clocks are the machine's. Without a usable page the process ends at once: a server that read the machine's clock
- * would be taken for one whose clock the trial sets. */
+ * would be taken for one whose clock the trial sets. Decision 0012. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
