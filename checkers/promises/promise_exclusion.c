@@ -4,66 +4,68 @@
  *
  * A hold is certain from the answer of its acquire to the ask of its release, within its lease, which counts from the
  * ask of the acquire or of the latest renewal that was answered ok, less the rounding; of several leases of one owner
- * the shortest counts. A renewed hold is certain as long as its client and the servers were not struck, since that ask,
- * for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. */
+ * the shortest counts. A renewed hold is certain as long as its client and the servers were not disturbed, since that
+ * ask, for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. */
 #include "checkers/promises/promise_rule.h"
 
 extern const struct promise_rule PROMISE_RULE_EXCLUSION;
 
-static void overlap(struct promise_course *course, const struct promise_call *call, uint32_t other) {
-    const struct promise_call *earlier = &course->calls[course->events[other].call];
+static void break_exclusion(struct promise_pass *pass, const struct promise_call *call, uint32_t other) {
+    const struct promise_call *earlier = &pass->calls[pass->events[other].call];
     char one[64], two[64];
-    promise_break(course, PROMISE_EXCLUSION, other, 0, ms_of(course->now_ns - course->events[other].at_ns),
+    promise_break(pass, PROMISE_EXCLUSION, other, 0, ms_of(pass->now_ns - pass->events[other].at_ns),
                   "%s was granted (%s) while %s certainly holds (%s)", caller_text(&call->ask->asked, one, sizeof one),
                   mode_text(call->ask->asked.mode), caller_text(&earlier->ask->asked, two, sizeof two),
                   mode_text(earlier->ask->asked.mode));
 }
 
-static bool is_sole(enum call_mode mode) {
+static bool excludes_readers(enum call_mode mode) {
     return mode == MODE_EXCLUSIVE || mode == MODE_WRITE;
 }
 
-/* The other owner's grant that excludes a hold in `mode`; 0 without one. */
-static uint32_t excluding(const struct promise_course *course, const struct promise_owner *owner, enum call_mode mode) {
+/* The other owner's grant that excludes a hold in `mode`; 0: no grant does. */
+static uint32_t excluding_grant(const struct promise_pass *pass, const struct promise_owner *owner,
+                                enum call_mode mode) {
     for (int each = MODE_EXCLUSIVE; each <= MODE_WRITE; each++)
-        if ((is_sole(mode) || is_sole((enum call_mode)each)) && holds_in_mode(course, owner, (enum call_mode)each))
+        if ((excludes_readers(mode) || excludes_readers((enum call_mode)each)) &&
+            holds_in_mode(pass, owner, (enum call_mode)each))
             return owner->grant[each];
     return 0;
 }
 
-static void count_permits(struct promise_course *course, const struct promise_call *call) {
-    int held = 0, permits = course->facts->permits > 1 ? course->facts->permits : 1;
-    uint32_t other = course->now;
-    for (uint32_t at = 0; at < course->owner_count; at++) {
-        const struct promise_owner *each = &course->owners[at];
-        if (each->resource != call->owner->resource || !holds_in_mode(course, each, MODE_PERMIT)) continue;
-        held += course->facts->reenters ? 1 : each->least[MODE_PERMIT];
+static void check_permits(struct promise_pass *pass, const struct promise_call *call) {
+    int held = 0, permits = pass->facts->permits > 1 ? pass->facts->permits : 1;
+    uint32_t other = pass->now;
+    for (uint32_t at = 0; at < pass->owner_count; at++) {
+        const struct promise_owner *each = &pass->owners[at];
+        if (each->resource != call->owner->resource || !holds_in_mode(pass, each, MODE_PERMIT)) continue;
+        held += pass->facts->reenters ? 1 : each->least[MODE_PERMIT];
         if (each != call->owner) other = each->grant[MODE_PERMIT];
     }
     char one[64];
     if (held > permits)
-        promise_break(course, PROMISE_EXCLUSION, other, permits, held,
+        promise_break(pass, PROMISE_EXCLUSION, other, permits, held,
                       "%s was granted a permit: %d are certainly held, and there are %d",
                       caller_text(&call->ask->asked, one, sizeof one), held, permits);
 }
 
-static void promise_exclusion_answered(struct promise_course *course) {
-    const struct promise_call *call = course_answered(course);
-    if (!call || call->ask->asked.verb != CALL_ACQUIRE || course->events[course->now].outcome != OUTCOME_OK) return;
+static void promise_exclusion_answered(struct promise_pass *pass) {
+    const struct promise_call *call = granted_call(pass);
+    if (!call) return;
     enum call_mode mode = call->ask->asked.mode;
-    if (!holds_in_mode(course, call->owner, mode)) return;
+    if (!holds_in_mode(pass, call->owner, mode)) return;
     if (mode == MODE_PERMIT) {
-        count_permits(course, call);
+        check_permits(pass, call);
         return;
     }
-    if (is_sole(mode) && !course->facts->reenters && call->certain && call->harms == call->owner->harms &&
+    if (excludes_readers(mode) && !pass->facts->reenters && call->certain && call->doubts == call->owner->doubts &&
         call->owner->least[mode] > 1)
-        overlap(course, call, course->now);
-    for (uint32_t at = 0; at < course->owner_count; at++) {
-        const struct promise_owner *each = &course->owners[at];
+        break_exclusion(pass, call, pass->now);
+    for (uint32_t at = 0; at < pass->owner_count; at++) {
+        const struct promise_owner *each = &pass->owners[at];
         if (each == call->owner || each->resource != call->owner->resource) continue;
-        uint32_t other = excluding(course, each, mode);
-        if (other) overlap(course, call, other);
+        uint32_t other = excluding_grant(pass, each, mode);
+        if (other) break_exclusion(pass, call, other);
     }
 }
 

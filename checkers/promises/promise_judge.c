@@ -1,25 +1,51 @@
-#include "checkers/promises/promises.h"
+#include <assert.h>
 
 #include "checkers/promises/promise_rule.h"
 
+/* An execution whose server is not known counts for all of them. */
+static void note_execution(struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now];
+    struct promise_client *client = client_of(pass, event->client);
+    client->executed = true;
+    for (int node = 0; node < PROMISE_NODES_MOST; node++)
+        if (node == event->node || event->node < 0 || event->node >= PROMISE_NODES_MOST)
+            client->executed_ns[node] = event->at_ns;
+}
+
+/* Takes in the present event. */
+static void take_event(struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now];
+    assert(pass->now == 0 || event->at_ns >= pass->now_ns); /* promises.h: times never fall */
+    pass->now_ns = event->at_ns;
+    switch (event->kind) {
+    case EVENT_ASK: call_ask(pass); break;
+    case EVENT_ANSWER: call_answer(pass); break;
+    case EVENT_EXECUTED: note_execution(pass); break;
+    case EVENT_FAULT:
+    case EVENT_LATE: disturbance_take(pass); break;
+    case EVENT_END: pass->over = true; break;
+    case EVENT_LEASE:
+    case EVENT_IDLE:
+    case EVENT_LEFT:
+    case EVENT_KINDS: break;
+    }
+}
+
 int promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
                    struct broken_promise *found, int most) {
-    struct promise_course course;
-    bool opened = count < UINT32_MAX && course_open(&course, facts, events, count);
-    if (count >= UINT32_MAX) return -1;
-    if (opened) {
-        course.found = found;
-        course.most = most;
-        for (course.now = 0; course.now < count; course.now++) {
-            course_take(&course);
-            enum call_event_kind kind = events[course.now].kind;
-            for (const struct promise_rule *const *rule = PROMISE_TABLE; *rule && kind < EVENT_KINDS; rule++)
-                if ((*rule)->on[kind]) (*rule)->on[kind](&course);
-        }
+    struct promise_pass pass;
+    if (count >= UINT32_MAX) return -1; /* indices of events have 32 bits */
+    bool opened = promise_pass_open(&pass, facts, events, count);
+    pass.found = found;
+    pass.most = most;
+    for (pass.now = 0; opened && pass.now < count; pass.now++) {
+        enum call_event_kind kind = events[pass.now].kind;
+        take_event(&pass);
+        for (const struct promise_rule *const *rule = PROMISE_TABLE; *rule && kind < EVENT_KINDS; rule++)
+            if ((*rule)->on[kind]) (*rule)->on[kind](&pass);
     }
-    int broken = opened ? course.found_count : -1;
-    course_close(&course);
-    return broken;
+    promise_pass_close(&pass);
+    return opened ? pass.found_count : -1;
 }
 
 const char *promise_name(enum promise promise) {

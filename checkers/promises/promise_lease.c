@@ -23,13 +23,13 @@ extern const struct promise_rule PROMISE_RULE_LEASE;
 /* --- too short --- */
 
 /* How long the key has to live at least because of the owner's hold; 0: nothing is required. */
-static int64_t required_ms(const struct promise_course *course, const struct promise_owner *owner, bool *watchdog) {
+static int64_t required_ms(const struct promise_pass *pass, const struct promise_owner *owner, bool *watchdog) {
     int64_t least_ms = PROMISE_ALWAYS;
-    if (owner->end_ns != PROMISE_ALWAYS) least_ms = ms_of(owner->end_ns - course->now_ns);
+    if (owner->end_ns != PROMISE_ALWAYS) least_ms = ms_of(owner->end_ns - pass->now_ns);
     *watchdog = false;
     if (!owner->renewed) return least_ms;
-    int64_t lost_ms = ms_of(struck_ns(course, owner->client, owner->since_ns, PROMISE_ALWAYS));
-    int64_t left_ms = watchdog_spare_ms(course) - lost_ms - timer_ms(course) - grain_ms(course);
+    int64_t lost_ms = ms_of(disturbed_ns(pass, owner->client, owner->since_ns, PROMISE_ALWAYS));
+    int64_t left_ms = watchdog_spare_ms(pass) - lost_ms - timer_ms(pass) - grain_ms(pass);
     if (left_ms < 1) left_ms = 1;
     *watchdog = left_ms < least_ms;
     return *watchdog ? left_ms : least_ms;
@@ -44,41 +44,40 @@ static bool is_shorter(int64_t remaining_ms, int64_t least_ms) {
 
 /* How many servers said so at this moment, the present event being the last of them. They may have been asked before at
  * the same moment. */
-static int shorter_at(const struct promise_course *course, int64_t least_ms) {
-    const struct call_event *last = &course->events[course->now];
+static int shorter_at(const struct promise_pass *pass, int64_t least_ms) {
+    const struct call_event *last = &pass->events[pass->now];
     int shorter = 0;
-    for (uint32_t at = course->now + 1; at-- > 0;) {
-        const struct call_event *each = &course->events[at];
+    for (uint32_t at = pass->now + 1; at-- > 0;) {
+        const struct call_event *each = &pass->events[at];
         if (each->kind != EVENT_LEASE || each->resource != last->resource || each->at_ns != last->at_ns) break;
-        if (at < course->now && each->node == last->node) break;
+        if (at < pass->now && each->node == last->node) break;
         shorter += is_shorter(each->remaining_ms, least_ms);
     }
     return shorter;
 }
 
-static bool is_last_of_moment(const struct promise_course *course) {
-    const struct call_event *event = &course->events[course->now], *next = event + 1;
-    return course->now + 1 == course->count || next->kind != EVENT_LEASE || next->resource != event->resource ||
+static bool is_last_of_moment(const struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now], *next = event + 1;
+    return pass->now + 1 == pass->count || next->kind != EVENT_LEASE || next->resource != event->resource ||
            next->at_ns != event->at_ns;
 }
 
-static void check_short(struct promise_course *course) {
-    const struct call_event *event = &course->events[course->now];
-    int nodes = course->facts->nodes > 1 ? course->facts->nodes : 1;
-    if (!is_last_of_moment(course)) return;
-    for (uint32_t at = 0; at < course->owner_count; at++) {
-        const struct promise_owner *owner = &course->owners[at];
+static void check_short(struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now];
+    if (!is_last_of_moment(pass)) return;
+    for (uint32_t at = 0; at < pass->owner_count; at++) {
+        const struct promise_owner *owner = &pass->owners[at];
         bool watchdog;
-        if (owner->resource != event->resource || !holds_certainly(course, owner)) continue;
-        int64_t least_ms = required_ms(course, owner, &watchdog);
-        if (shorter_at(course, least_ms) <= nodes - majority_of(course)) continue;
+        if (owner->resource != event->resource || !holds_certainly(pass, owner)) continue;
+        int64_t least_ms = required_ms(pass, owner, &watchdog);
+        if (shorter_at(pass, least_ms) <= servers_of(pass) - majority_of(pass)) continue;
         uint32_t grant = 0;
         for (int mode = 0; mode < CALL_MODES; mode++)
             if (owner->least[mode] > 0) grant = owner->grant[mode];
         char one[64];
-        promise_break(course, watchdog ? PROMISE_RENEWAL : PROMISE_LEASE_SHORT, grant, least_ms, event->remaining_ms,
+        promise_break(pass, watchdog ? PROMISE_RENEWAL : PROMISE_LEASE_SHORT, grant, least_ms, event->remaining_ms,
                       "%s certainly holds, and its key %s %lld ms; %lld ms at least were asked for%s",
-                      caller_text(&course->calls[course->events[grant].call].ask->asked, one, sizeof one),
+                      caller_text(&pass->calls[pass->events[grant].call].ask->asked, one, sizeof one),
                       event->remaining_ms == LEASE_NO_KEY ? "is gone:" : "lives for", (long long)event->remaining_ms,
                       (long long)least_ms, watchdog ? " of the watchdog" : "");
         return;
@@ -90,36 +89,36 @@ static void check_short(struct promise_course *course) {
 struct key_trace {
     int64_t longest_ms;                        /* that a call may have asked for */
     bool outstanding;                          /* a hold, or a call under way, may stand behind it */
-    uint32_t cancelled, renewed, refused, any; /* ASK of the latest call of that kind; NO_CALL: none */
+    uint32_t cancelled, renewed, refused, any; /* ASK of the latest call of that kind; NO_CALL: no such call */
 };
 
 #define NO_CALL UINT32_MAX
 
-static struct key_trace traces_of(const struct promise_course *course, int resource, uint32_t absent) {
+static struct key_trace traces_of(const struct promise_pass *pass, int resource, uint32_t absent) {
     struct key_trace trace = {.cancelled = NO_CALL, .renewed = NO_CALL, .refused = NO_CALL, .any = NO_CALL};
     uint32_t before = NO_CALL; /* cancelled before the key was seen to be absent */
-    for (uint32_t at = 0; at < course->now; at++) {
-        const struct promise_call *call = &course->calls[at];
+    for (uint32_t at = 0; at < pass->now; at++) {
+        const struct promise_call *call = &pass->calls[at];
         if (!leaves_trace(call) || call->ask->asked.resource != resource) continue;
-        int64_t live_ms = trace_ms(course, call);
+        int64_t live_ms = trace_ms(pass, call);
         if (live_ms > trace.longest_ms) trace.longest_ms = live_ms;
-        trace.outstanding |= live_ms > 0 && (is_outstanding(course, call) || !call->answer);
+        trace.outstanding |= live_ms > 0 && (is_outstanding(pass, call) || !call->answer);
         bool later = !call->answer || call->answer > absent; /* than the key was seen to be absent */
         trace.any = at;
-        if (was_cancelled(course, call)) before = at;
-        if (later && was_cancelled(course, call)) trace.cancelled = at;
-        else if (later && was_refused(course, call)) trace.refused = at;
+        if (was_cancelled(pass, call)) before = at;
+        if (later && was_cancelled(pass, call)) trace.cancelled = at;
+        else if (later && was_refused(pass, call)) trace.refused = at;
         else if (is_renewed(&call->ask->asked) && call->answer) trace.renewed = at;
     }
     /* No watchdog makes a key that was seen to be gone since the latest answer of its owner: a wait has gone on. */
     bool renewed =
-        trace.renewed != NO_CALL && course->calls[trace.renewed].owner->touched_ns > course->events[absent].at_ns;
+        trace.renewed != NO_CALL && pass->calls[trace.renewed].owner->touched_ns > pass->events[absent].at_ns;
     if (!renewed && trace.refused == NO_CALL) trace.cancelled = before;
     return trace;
 }
 
-static void leftover(struct promise_course *course, const struct key_trace *trace) {
-    const struct call_event *event = &course->events[course->now];
+static void break_leftover(struct promise_pass *pass, const struct key_trace *trace) {
+    const struct call_event *event = &pass->events[pass->now];
     bool endless = event->remaining_ms == LEASE_WITHOUT_END;
     enum promise promise = endless ? PROMISE_LEASE_ENDLESS : PROMISE_LEASE_LONG;
     uint32_t call = trace->any;
@@ -128,41 +127,41 @@ static void leftover(struct promise_course *course, const struct key_trace *trac
     else if (trace->refused != NO_CALL) promise = PROMISE_REFUSAL, call = trace->refused;
     if (call == NO_CALL) return; /* nobody asked: not this library's key */
     char one[64];
-    promise_break(course, promise, call, trace->longest_ms, event->remaining_ms,
+    promise_break(pass, promise, call, trace->longest_ms, event->remaining_ms,
                   "nobody may hold any more, and the key lives for %lld ms; %s asked last",
-                  (long long)event->remaining_ms, caller_text(&course->calls[call].ask->asked, one, sizeof one));
+                  (long long)event->remaining_ms, caller_text(&pass->calls[call].ask->asked, one, sizeof one));
 }
 
-static void check_long(struct promise_course *course) {
-    const struct call_event *event = &course->events[course->now];
-    const struct promise_resource *resource = course_resource(course, event->resource);
-    struct key_trace trace = traces_of(course, event->resource, resource->absent);
+static void check_long(struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now];
+    const struct promise_resource *resource = resource_of(pass, event->resource);
+    struct key_trace trace = traces_of(pass, event->resource, resource->absent);
     bool endless = event->remaining_ms == LEASE_WITHOUT_END;
     if (trace.longest_ms == PROMISE_ALWAYS) return;
-    if (!endless && event->remaining_ms <= trace.longest_ms + grain_ms(course)) return;
+    if (!endless && event->remaining_ms <= trace.longest_ms + grain_ms(pass)) return;
     if (!trace.outstanding) {
-        if (course->facts->nodes <= 1) leftover(course, &trace);
+        if (pass->facts->nodes <= 1) break_leftover(pass, &trace);
         return;
     }
     if (endless)
-        promise_break(course, PROMISE_LEASE_ENDLESS, trace.any, trace.longest_ms, event->remaining_ms,
+        promise_break(pass, PROMISE_LEASE_ENDLESS, trace.any, trace.longest_ms, event->remaining_ms,
                       "the key has no end; a lease of %lld ms at most was asked for", (long long)trace.longest_ms);
     else
-        promise_break(course, PROMISE_LEASE_LONG, trace.any, trace.longest_ms, event->remaining_ms,
+        promise_break(pass, PROMISE_LEASE_LONG, trace.any, trace.longest_ms, event->remaining_ms,
                       "the key lives for %lld ms; a lease of %lld ms at most was asked for",
                       (long long)event->remaining_ms, (long long)trace.longest_ms);
 }
 
-static void asked_server(struct promise_course *course) {
-    const struct call_event *event = &course->events[course->now];
-    struct promise_resource *resource = course_resource(course, event->resource);
-    if (course->facts->lease_key && !course->clock && !course->data) {
-        check_short(course);
-        if (event->remaining_ms != LEASE_NO_KEY) check_long(course);
+static void check_key(struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now];
+    struct promise_resource *resource = resource_of(pass, event->resource);
+    if (pass->facts->lease_key && !pass->clock && !pass->data) {
+        check_short(pass);
+        if (event->remaining_ms != LEASE_NO_KEY) check_long(pass);
     }
     if (event->remaining_ms != LEASE_NO_KEY) return;
     resource->absent_ns = event->at_ns;
-    resource->absent = course->now;
+    resource->absent = pass->now;
 }
 
-const struct promise_rule PROMISE_RULE_LEASE = {.on = {[EVENT_LEASE] = asked_server}};
+const struct promise_rule PROMISE_RULE_LEASE = {.on = {[EVENT_LEASE] = check_key}};

@@ -1,98 +1,92 @@
 /* Liveness: a waiter beside a free lock is served within two of the longest leases that were asked for (or the
  * library's default, if that is longer; a minute without a default), counted from one EVENT_IDLE to another, in which
- * all the time the acquire was under way, no call may have had a hold, nothing was granted and nothing was struck. What
- * a cancelled acquire left in the way is `cancel`, what a refused one left whose messages were late or lost is
+ * all the time the acquire was under way, no call may have had a hold, nothing was granted and nothing was disturbed.
+ * What a cancelled acquire left in the way is `cancel`, what a refused one left whose messages were late or lost is
  * `refusal`.
  *
- * Not judged after a fault of a server other than a standstill, or of clocks; of a client that had a message
- * lost or answered with an error, or that closed a connection because a message on it was late; and beside other
- * clients that such a fault struck, or that ended, while an acquire of theirs was not granted: their place in a queue
- * may stay.
+ * Not judged after a fault of a server other than a standstill, or of clocks; of a client that had a message lost or
+ * answered with an error, or that closed a connection because a message on it was late; and beside other clients that
+ * such a fault disturbed, or that ended, while an acquire of theirs was not granted: their place in a queue may stay.
  */
 #include "checkers/promises/promise_rule.h"
 #include "checkers/promises/promise_traces.h"
 
 extern const struct promise_rule PROMISE_RULE_LIVENESS;
 
-enum { MINUTE_MS = 60000 };
-
-/* Whether the acquire is in the way of others, though nobody holds. */
-static bool left_place(const struct promise_course *course, const struct promise_call *call) {
+/* Is the acquire in the way of others, though nobody holds? */
+static bool left_place(const struct promise_pass *pass, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
-    bool granted = call->answer && course->events[call->answer].outcome == OUTCOME_OK;
-    return call->ask->asked.verb == CALL_ACQUIRE && !granted &&
-           (may_have_missed(client) || client->gone_ns != PROMISE_ALWAYS);
+    bool granted = call->answer && pass->events[call->answer].outcome == OUTCOME_OK;
+    return call->ask->asked.verb == CALL_ACQUIRE && !granted && (may_have_missed(client) || has_ended(client));
 }
 
-static bool is_waiter(const struct promise_course *course, const struct promise_call *call) {
+static bool is_waiter(const struct promise_pass *pass, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
     const struct promise_client *client = call->owner->client;
     if (call->answer || asked->verb != CALL_ACQUIRE || asked->wait == WAIT_NONE || call->cancelled) return false;
-    if (may_have_missed(client) || client->gone_ns != PROMISE_ALWAYS || may_hold(call->owner)) return false;
-    return asked->wait == WAIT_FOREVER || after_ms(call->ask->at_ns, asked->wait_ms) > course->now_ns;
+    if (may_have_missed(client) || has_ended(client) || may_hold(call->owner)) return false;
+    return asked->wait == WAIT_FOREVER || after_ms(call->ask->at_ns, asked->wait_ms) > pass->now_ns;
 }
 
-/* The waiter that has waited longest while nobody can hold the resource; NULL if nobody waits so. */
-static const struct promise_call *waiter_of_free(const struct promise_course *course, int resource) {
+/* The waiter that has waited longest while nobody can hold the resource; NULL: nobody waits so. */
+static const struct promise_call *waiter_of_free(const struct promise_pass *pass, int resource) {
     const struct promise_call *first = NULL;
-    for (uint32_t at = 0; at < course->now; at++) {
-        const struct promise_call *call = &course->calls[at];
+    for (uint32_t at = 0; at < pass->now; at++) {
+        const struct promise_call *call = &pass->calls[at];
         if (!call->ask || call->ask->asked.resource != resource) continue;
-        if (left_place(course, call) || is_struck(course, call->owner->client)) return NULL;
-        bool unexpected = call->owner->client->ghost_ns >= call->ask->at_ns;
-        if ((call->answer || unexpected) && trace_ms(course, call) > 0) return NULL;
-        if (!first && is_waiter(course, call)) first = call;
+        if (left_place(pass, call) || is_disturbed(pass, call->owner->client)) return NULL;
+        bool unexpected = call->owner->client->late_command_ns >= call->ask->at_ns;
+        if ((call->answer || unexpected) && trace_ms(pass, call) > 0) return NULL;
+        if (!first && is_waiter(pass, call)) first = call;
     }
     return first;
 }
 
-static void unserved(struct promise_course *course, const struct promise_call *waiter, int64_t bound_ms,
-                     int64_t from_ns) {
+static void break_liveness(struct promise_pass *pass, const struct promise_call *waiter, int64_t bound_ms,
+                           int64_t from_ns) {
     enum promise promise = PROMISE_LIVENESS;
-    uint32_t other = (uint32_t)(waiter->ask - course->events);
-    for (uint32_t at = 0; at < course->now; at++) {
-        const struct promise_call *call = &course->calls[at];
+    uint32_t other = (uint32_t)(waiter->ask - pass->events);
+    for (uint32_t at = 0; at < pass->now; at++) {
+        const struct promise_call *call = &pass->calls[at];
         if (!call->ask || call->owner->resource != waiter->owner->resource) continue;
-        if (was_cancelled(course, call)) promise = PROMISE_CANCEL, other = at;
-        else if (promise == PROMISE_LIVENESS && was_refused(course, call) && call->struck)
+        if (was_cancelled(pass, call)) promise = PROMISE_CANCEL, other = at;
+        else if (promise == PROMISE_LIVENESS && was_refused(pass, call) && call->disturbed)
             promise = PROMISE_REFUSAL, other = at;
     }
     char one[64];
-    promise_break(course, promise, other, bound_ms, ms_of(course->now_ns - from_ns),
+    promise_break(pass, promise, other, bound_ms, ms_of(pass->now_ns - from_ns),
                   "%s waits beside a free lock for %lld ms%s", caller_text(&waiter->ask->asked, one, sizeof one),
-                  (long long)ms_of(course->now_ns - from_ns),
+                  (long long)ms_of(pass->now_ns - from_ns),
                   promise == PROMISE_LIVENESS ? "" : ", since another acquire was not granted");
 }
 
-static void idle(struct promise_course *course) {
-    for (uint32_t at = 0; at < course->resource_count; at++) {
-        struct promise_resource *resource = &course->resources[at];
-        int64_t lease_ms = course->facts->default_lease_ms;
-        if (resource->longest_ms > lease_ms) lease_ms = resource->longest_ms;
-        int64_t bound_ms = lease_ms > 0 ? 2 * lease_ms : MINUTE_MS;
-        const struct promise_call *waiter = waiter_of_free(course, resource->resource);
-        if (!waiter || course->server_cut || course->clock || course->data) {
+static void check_waits(struct promise_pass *pass) {
+    for (uint32_t at = 0; at < pass->resource_count; at++) {
+        struct promise_resource *resource = &pass->resources[at];
+        int64_t bound_ms = two_leases_ms(pass, resource);
+        const struct promise_call *waiter = waiter_of_free(pass, resource->resource);
+        if (!waiter || servers_are_unreliable(pass)) {
             resource->idle_ns = PROMISE_ALWAYS;
             continue;
         }
-        if (resource->idle_ns == PROMISE_ALWAYS) resource->idle_ns = course->now_ns;
+        if (resource->idle_ns == PROMISE_ALWAYS) resource->idle_ns = pass->now_ns;
         int64_t from_ns = resource->idle_ns > waiter->ask->at_ns ? resource->idle_ns : waiter->ask->at_ns;
-        if (course->now_ns <= after_ms(from_ns, bound_ms)) continue;
-        unserved(course, waiter, bound_ms, from_ns);
-        resource->idle_ns = course->now_ns;
+        if (pass->now_ns <= after_ms(from_ns, bound_ms)) continue;
+        break_liveness(pass, waiter, bound_ms, from_ns);
+        resource->idle_ns = pass->now_ns;
     }
 }
 
-static void promise_liveness_granted(struct promise_course *course) {
-    const struct promise_call *call = course_answered(course);
-    if (!call || call->ask->asked.verb != CALL_ACQUIRE || course->events[course->now].outcome != OUTCOME_OK) return;
-    course_resource(course, call->ask->asked.resource)->idle_ns = PROMISE_ALWAYS;
+static void promise_liveness_granted(struct promise_pass *pass) {
+    const struct promise_call *call = granted_call(pass);
+    if (call) resource_of(pass, call->ask->asked.resource)->idle_ns = PROMISE_ALWAYS;
 }
 
-static void struck(struct promise_course *course) {
-    for (uint32_t at = 0; at < course->resource_count; at++) course->resources[at].idle_ns = PROMISE_ALWAYS;
+static void restart_waits(struct promise_pass *pass) {
+    for (uint32_t at = 0; at < pass->resource_count; at++) pass->resources[at].idle_ns = PROMISE_ALWAYS;
 }
 
-const struct promise_rule PROMISE_RULE_LIVENESS = {
-    .on = {
-        [EVENT_IDLE] = idle, [EVENT_ANSWER] = promise_liveness_granted, [EVENT_FAULT] = struck, [EVENT_LATE] = struck}};
+const struct promise_rule PROMISE_RULE_LIVENESS = {.on = {[EVENT_IDLE] = check_waits,
+                                                          [EVENT_ANSWER] = promise_liveness_granted,
+                                                          [EVENT_FAULT] = restart_waits,
+                                                          [EVENT_LATE] = restart_waits}};

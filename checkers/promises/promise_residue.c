@@ -10,29 +10,30 @@
 
 extern const struct promise_rule PROMISE_RULE_RESIDUE;
 
-static bool promise_residue_is_excused(const struct promise_course *course, const struct promise_call *call,
+static bool promise_residue_is_excused(const struct promise_pass *pass, const struct promise_call *call,
                                        int64_t longest_ms) {
     const struct promise_client *client = call->owner->client;
-    bool gone_waiting = client->gone_ns != PROMISE_ALWAYS && !call->answer;
-    if (may_have_missed(client) || gone_waiting || is_struck(course, client)) return true;
-    if (client->ghost_ns != INT64_MIN && after_ms(client->ghost_ns, longest_ms) > course->now_ns) return true;
-    bool given_back = call->answer && course->events[call->answer].outcome == OUTCOME_OK && !may_hold(call->owner);
-    return !given_back && trace_ms(course, call) > 0;
+    bool gone_waiting = has_ended(client) && !call->answer;
+    if (may_have_missed(client) || gone_waiting || is_disturbed(pass, client)) return true;
+    if (client->late_command_ns != INT64_MIN && after_ms(client->late_command_ns, longest_ms) > pass->now_ns)
+        return true;
+    bool given_back = call->answer && pass->events[call->answer].outcome == OUTCOME_OK && !may_hold(call->owner);
+    return !given_back && trace_ms(pass, call) > 0;
 }
 
-static void left(struct promise_course *course) {
-    const struct call_event *event = &course->events[course->now];
-    const struct promise_resource *resource = course_resource(course, event->resource);
+static void check_left(struct promise_pass *pass) {
+    const struct call_event *event = &pass->events[pass->now];
+    const struct promise_resource *resource = resource_of(pass, event->resource);
     uint32_t last = UINT32_MAX;
-    if (!course->over || course->server_cut || course->clock || course->data) return;
-    for (uint32_t at = 0; at < course->now; at++) {
-        const struct promise_call *call = &course->calls[at];
+    if (!pass->over || servers_are_unreliable(pass)) return;
+    for (uint32_t at = 0; at < pass->now; at++) {
+        const struct promise_call *call = &pass->calls[at];
         if (!call->ask || call->ask->asked.resource != event->resource) continue;
-        if (promise_residue_is_excused(course, call, resource->longest_ms)) return;
+        if (promise_residue_is_excused(pass, call, resource->longest_ms)) return;
         last = at;
     }
     if (last != UINT32_MAX)
-        promise_break(course, PROMISE_RESIDUE, last, 0, 0, "after the end the server still has %s", event->name);
+        promise_break(pass, PROMISE_RESIDUE, last, 0, 0, "after the end the server still has %s", event->name);
 }
 
-const struct promise_rule PROMISE_RULE_RESIDUE = {.on = {[EVENT_LEFT] = left}};
+const struct promise_rule PROMISE_RULE_RESIDUE = {.on = {[EVENT_LEFT] = check_left}};

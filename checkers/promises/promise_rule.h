@@ -1,15 +1,18 @@
-/* A rule: asked about each event of the kinds that it names, after the course has taken the event in. Calls
+/* A rule: a function for each kind of event that it wants, called after the pass has taken the event in. It calls
  * promise_break where a promise is broken. */
 #ifndef LOCKSTORM_CHECKERS_PROMISE_RULE_H
 #define LOCKSTORM_CHECKERS_PROMISE_RULE_H
 
-#include "checkers/promises/promise_course.h"
+#include "checkers/promises/promise_calls.h"
+#include "checkers/promises/promise_disturbances.h"
+#include "checkers/promises/promise_holds.h"
+#include "checkers/promises/promise_leases.h"
 
 struct promise_rule {
-    void (*on[EVENT_KINDS])(struct promise_course *course);
+    void (*on[EVENT_KINDS])(struct promise_pass *pass);
 };
 
-/* All rules in the order in which they are asked; ends with NULL. */
+/* All rules in the order in which they are called; ends with NULL. */
 extern const struct promise_rule *const PROMISE_TABLE[];
 
 #endif

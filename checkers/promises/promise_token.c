@@ -9,11 +9,11 @@
 extern const struct promise_rule PROMISE_RULE_TOKEN;
 
 /* The answer that granted the same token to another owner; 0: none. */
-static uint32_t same_token(const struct promise_course *course, const struct promise_call *call, int64_t token) {
-    for (uint32_t at = 0; at < course->now; at++) {
-        const struct promise_call *each = &course->calls[at];
+static uint32_t same_token(const struct promise_pass *pass, const struct promise_call *call, int64_t token) {
+    for (uint32_t at = 0; at < pass->now; at++) {
+        const struct promise_call *each = &pass->calls[at];
         if (!each->ask || !each->answer || each == call || each->ask->asked.verb != CALL_ACQUIRE) continue;
-        const struct call_event *answer = &course->events[each->answer];
+        const struct call_event *answer = &pass->events[each->answer];
         if (each->owner != call->owner && each->owner->resource == call->owner->resource &&
             answer->outcome == OUTCOME_OK && answer->token == token && each->ask->asked.mode != MODE_READ)
             return each->answer;
@@ -22,43 +22,42 @@ static uint32_t same_token(const struct promise_course *course, const struct pro
 }
 
 /* The answer that granted a smaller token to another owner, which certainly holds with it; 0: none. */
-static uint32_t later_holder(const struct promise_course *course, const struct promise_call *call, int64_t token) {
+static uint32_t later_holder(const struct promise_pass *pass, const struct promise_call *call, int64_t token) {
     static const enum call_mode SOLE[] = {MODE_EXCLUSIVE, MODE_WRITE};
-    for (uint32_t at = 0; at < course->owner_count; at++) {
-        const struct promise_owner *each = &course->owners[at];
+    for (uint32_t at = 0; at < pass->owner_count; at++) {
+        const struct promise_owner *each = &pass->owners[at];
         if (each == call->owner || each->resource != call->owner->resource) continue;
         for (size_t mode = 0; mode < sizeof SOLE / sizeof SOLE[0]; mode++) {
-            if (!holds_in_mode(course, each, SOLE[mode])) continue;
+            if (!holds_in_mode(pass, each, SOLE[mode])) continue;
             uint32_t answer = each->grant[SOLE[mode]];
-            if (course->events[answer].token > 0 && course->events[answer].token < token) return answer;
+            if (pass->events[answer].token > 0 && pass->events[answer].token < token) return answer;
         }
     }
     return 0;
 }
 
-static void promise_token_answered(struct promise_course *course) {
-    const struct promise_call *call = course_answered(course);
-    const struct call_event *event = &course->events[course->now];
-    if (!call || !course->facts->tokens || course->data || event->outcome != OUTCOME_OK) return;
+static void promise_token_answered(struct promise_pass *pass) {
+    const struct promise_call *call = granted_call(pass);
+    const struct call_event *event = &pass->events[pass->now];
+    if (!call || !pass->facts->tokens || pass->data) return;
     const struct call *asked = &call->ask->asked;
-    if (asked->verb != CALL_ACQUIRE || asked->mode == MODE_READ || asked->mode == MODE_PERMIT) return;
+    if (asked->mode == MODE_READ || asked->mode == MODE_PERMIT) return;
     char one[64];
     caller_text(asked, one, sizeof one);
-    uint32_t same = event->token ? same_token(course, call, event->token) : 0;
-    uint32_t later = call->alone && !same ? later_holder(course, call, event->token) : 0;
-    if (event->token == 0)
-        promise_break(course, PROMISE_TOKEN, course->now, 0, 0, "%s was granted without a token", one);
+    uint32_t same = event->token ? same_token(pass, call, event->token) : 0;
+    uint32_t later = call->alone && !same ? later_holder(pass, call, event->token) : 0;
+    if (event->token == 0) promise_break(pass, PROMISE_TOKEN, pass->now, 0, 0, "%s was granted without a token", one);
     else if (call->alone && call->token_floor && event->token < call->token_floor)
-        promise_break(course, PROMISE_TOKEN, call->token_from, call->token_floor, event->token,
+        promise_break(pass, PROMISE_TOKEN, call->token_from, call->token_floor, event->token,
                       "%s was granted token %lld after token %lld", one, (long long)event->token,
                       (long long)call->token_floor);
     else if (same || (call->alone && event->token == call->token_floor))
-        promise_break(course, PROMISE_TOKEN, same ? same : call->token_from, event->token + 1, event->token,
+        promise_break(pass, PROMISE_TOKEN, same ? same : call->token_from, event->token + 1, event->token,
                       "%s was granted token %lld, which another grant has", one, (long long)event->token);
     else if (later)
-        promise_break(course, PROMISE_TOKEN, later, course->events[later].token, event->token,
+        promise_break(pass, PROMISE_TOKEN, later, pass->events[later].token, event->token,
                       "%s was granted token %lld late, while another holds with token %lld", one,
-                      (long long)event->token, (long long)course->events[later].token);
+                      (long long)event->token, (long long)pass->events[later].token);
 }
 
 const struct promise_rule PROMISE_RULE_TOKEN = {.on = {[EVENT_ANSWER] = promise_token_answered}};

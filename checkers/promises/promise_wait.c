@@ -11,44 +11,43 @@
 
 extern const struct promise_rule PROMISE_RULE_WAIT;
 
-static bool promise_wait_is_judged(const struct promise_course *course, const struct promise_call *call) {
-    const struct promise_client *client = call->owner->client;
-    if (call->ask->asked.verb != CALL_ACQUIRE || call->crowded) return false;
-    return !client->cut && !course->server_cut && !course->clock && !course->data;
+static bool promise_wait_is_judged(const struct promise_pass *pass, const struct promise_call *call) {
+    if (call->ask->asked.verb != CALL_ACQUIRE || call->crowded || call->connection_closed) return false;
+    return !call->owner->client->lost_message && !servers_are_unreliable(pass);
 }
 
 static const char *form_text(const struct call *asked) {
     return asked->form ? asked->form : mode_text(asked->mode);
 }
 
-static void unlimited(struct promise_course *course, const struct promise_call *call, int64_t late_ns) {
-    const struct call_event *answer = &course->events[course->now];
+static void check_unlimited(struct promise_pass *pass, const struct promise_call *call, int64_t late_ns) {
+    const struct call_event *answer = &pass->events[pass->now];
     char one[64];
     if (answer->outcome != OUTCOME_REFUSED || answer->cancelled || call->cancelled || late_ns > 0) return;
-    int64_t taken_ms = ms_of(course->now_ns - call->ask->at_ns);
-    promise_break(course, PROMISE_WAIT, answer->call, 0, taken_ms,
+    int64_t taken_ms = ms_of(pass->now_ns - call->ask->at_ns);
+    promise_break(pass, PROMISE_WAIT, answer->call, 0, taken_ms,
                   "acquire (%s) of %s was refused after %lld ms; it was to wait without a limit",
                   form_text(&call->ask->asked), caller_text(&call->ask->asked, one, sizeof one), (long long)taken_ms);
 }
 
-static void limited(struct promise_course *course, const struct promise_call *call, int64_t late_ns) {
+static void check_limited(struct promise_pass *pass, const struct promise_call *call, int64_t late_ns) {
     const struct call *asked = &call->ask->asked;
     int64_t wait_ms = asked->wait == WAIT_TIME ? asked->wait_ms : 0;
-    int64_t taken_ns = course->now_ns - call->ask->at_ns;
+    int64_t taken_ns = pass->now_ns - call->ask->at_ns;
     char one[64];
-    if (taken_ns <= after_ms(2 * late_ns, wait_ms + timer_ms(course))) return;
-    promise_break(course, PROMISE_WAIT, course->events[course->now].call, wait_ms, ms_of(taken_ns),
+    if (taken_ns <= after_ms(2 * late_ns, wait_ms + timer_ms(pass))) return;
+    promise_break(pass, PROMISE_WAIT, pass->events[pass->now].call, wait_ms, ms_of(taken_ns),
                   "acquire (%s) of %s took %lld ms; it was to wait for %lld ms", form_text(asked),
                   caller_text(asked, one, sizeof one), (long long)ms_of(taken_ns), (long long)wait_ms);
 }
 
-static void promise_wait_answered(struct promise_course *course) {
-    const struct promise_call *call = course_answered(course);
-    if (!call || !promise_wait_is_judged(course, call) || call->cut) return;
-    int64_t late_ns = held_up_ns(course, call->owner->client, call->ask->at_ns, course->now_ns);
+static void promise_wait_answered(struct promise_pass *pass) {
+    const struct promise_call *call = answered_call(pass);
+    if (!call || !promise_wait_is_judged(pass, call)) return;
+    int64_t late_ns = held_up_ns(pass, call->owner->client, call->ask->at_ns, pass->now_ns);
     if (late_ns == PROMISE_ALWAYS) return;
-    if (call->ask->asked.wait == WAIT_FOREVER) unlimited(course, call, late_ns);
-    else limited(course, call, late_ns);
+    if (call->ask->asked.wait == WAIT_FOREVER) check_unlimited(pass, call, late_ns);
+    else check_limited(pass, call, late_ns);
 }
 
 const struct promise_rule PROMISE_RULE_WAIT = {.on = {[EVENT_ANSWER] = promise_wait_answered}};

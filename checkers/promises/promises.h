@@ -64,7 +64,7 @@ enum call_event_kind {
     EVENT_ANSWER,   /* `call` was answered: outcome, token, valid_until_ns, cancelled */
     EVENT_EXECUTED, /* server `node` executed a command of `client` */
     EVENT_LEASE,    /* at a quiet moment server `node` said how long the lease key of `resource` lives: remaining_ms */
-    EVENT_FAULT,    /* a fault struck `client` or a server: effect, fault, until_ns */
+    EVENT_FAULT,    /* a fault of `client` or of a server: effect, fault, until_ns */
     EVENT_LATE,     /* a message of `client` is delayed until `until_ns`: `reply` */
     EVENT_IDLE,     /* nothing is under way but waits: every message has arrived, every program is quiet */
     EVENT_END,      /* the workload is over: all calls that could be made were made; EVENT_LEFT follow */
@@ -96,7 +96,7 @@ struct call_event {
     int64_t token;          /* ANSWER of an acquire: 0: none */
     int64_t valid_until_ns; /* ANSWER of an acquire or a renew: 0: it says nothing */
     bool cancelled;         /* ANSWER: the library raised its cancellation error */
-    int client;             /* EXECUTED, LATE; FAULT: ANY_SERVER if a server was struck */
+    int client;             /* EXECUTED, LATE; FAULT: ANY_SERVER: a fault of a server */
     int node;               /* EXECUTED, LEASE */
     int resource;           /* LEASE, LEFT */
     int64_t remaining_ms;   /* LEASE: or LEASE_WITHOUT_END, LEASE_NO_KEY */

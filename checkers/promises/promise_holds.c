@@ -1,0 +1,77 @@
+#include "checkers/promises/promise_holds.h"
+
+#include "checkers/promises/promise_disturbances.h"
+#include "checkers/promises/promise_leases.h"
+
+bool may_hold(const struct promise_owner *owner) {
+    for (int mode = 0; mode < CALL_MODES; mode++)
+        if (owner->most[mode] > 0) return true;
+    return false;
+}
+
+/* Did the client lose a message while it kept another hold? One watchdog may keep both, and wait for that answer. */
+static bool watchdog_may_wait(const struct promise_pass *pass, const struct promise_owner *owner) {
+    for (uint32_t each = 0; each < pass->owner_count; each++) {
+        const struct promise_owner *other = &pass->owners[each];
+        if (other == owner || other->client != owner->client || !other->watched || !may_hold(other)) continue;
+        for (uint32_t at = 0; at < pass->disturbance_count; at++) {
+            const struct promise_disturbance *disturbance = &pass->disturbances[at];
+            bool since = disturbance->event >= &pass->events[other->began];
+            if (since && is_hard(disturbance->event) && disturbs_client(disturbance, owner->client)) return true;
+        }
+    }
+    return false;
+}
+
+/* Does the hold that the owner was granted last until now? */
+static bool lasts(const struct promise_pass *pass, const struct promise_owner *owner) {
+    if (pass->clock || pass->data) return false;
+    if (owner->end_ns != PROMISE_ALWAYS && pass->now_ns >= owner->end_ns) return false;
+    if (!owner->renewed) return true;
+    if (watchdog_may_wait(pass, owner)) return false;
+    int64_t lost_ns = disturbed_ns(pass, owner->client, owner->since_ns, PROMISE_ALWAYS);
+    return ms_of(lost_ns) <= watchdog_spare_ms(pass);
+}
+
+bool holds_in_mode(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode) {
+    return owner->least[mode] > 0 && lasts(pass, owner);
+}
+
+bool holds_certainly(const struct promise_pass *pass, const struct promise_owner *owner) {
+    for (int mode = 0; mode < CALL_MODES; mode++)
+        if (owner->least[mode] > 0) return lasts(pass, owner);
+    return false;
+}
+
+static void note_token(struct promise_pass *pass, const struct promise_call *call) {
+    struct promise_resource *resource = resource_of(pass, call->ask->asked.resource);
+    int64_t token = pass->events[pass->now].token;
+    if (call->ask->asked.mode == MODE_READ || call->ask->asked.mode == MODE_PERMIT || token <= resource->token) return;
+    resource->token = token;
+    resource->token_event = pass->now;
+}
+
+void hold_grant(struct promise_pass *pass, struct promise_call *call) {
+    struct promise_owner *owner = call->owner;
+    enum call_mode mode = call->ask->asked.mode;
+    /* Both before this grant counts in `most`. */
+    bool again = holds_certainly(pass, owner), alone = call->alone && !may_hold(owner);
+    owner->most[mode] += call->disturbed ? 2 : 1; /* asked for twice, it may have been granted twice */
+    owner->grant[mode] = pass->now;
+    note_token(pass, call);
+    if (owner->client->late_release_ns >= call->ask->at_ns || has_ended(owner->client)) return;
+    /* A release at the same time may have given back this grant. */
+    if (call->releasing || call->releases != owner->releases) return;
+    if (!again && !alone && owner->watched) return; /* an older watchdog may shorten its lease, or be stuck */
+    bool renewed = is_renewed(&call->ask->asked);
+    if (!again) {
+        for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0; /* their lease may be over */
+        owner->since_ns = call->ask->at_ns;
+        owner->end_ns = end_beside_others(pass, call);
+        owner->renewed = renewed;
+        owner->mixed = !alone;
+    }
+    owner->mixed |= renewed != owner->renewed;
+    owner->renewed |= renewed;
+    owner->least[mode]++;
+}
