@@ -340,7 +340,7 @@ bench: ## measure records, checks and trials, and write build/bench.json (BENCH=
 
 soak: ## storms for SOAK_MINUTES (60), the zoo with FIXED_SCHEDULES (10000) of each lock without its bug, and the matrix MATRIX_REPEAT (20) times beside a busy core; fail on leaks, false alarms and unstable cells
 	@$(READY)
-	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.storm_soak --minutes $(SOAK_MINUTES) -o $(BUILD)/soak.json
+	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.storm_soak --duration $(SOAK_MINUTES)min -o $(BUILD)/soak.json
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm zoo --fixed-schedules $(FIXED_SCHEDULES)
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
 

@@ -142,7 +142,7 @@ def test_a_database_with_keys_is_left_alone_without_yes(outside: OutsideServer) 
 
 def test_keys_that_a_trial_leaves_are_removed(outside: OutsideServer) -> None:
     """A holder dies with a lock that never expires."""
-    answer = attached(outside, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "2000", status=1)
+    answer = attached(outside, "--lock", "setnx", "--scenario", "crash-holder", "--lease", "2000ms", status=1)
     assert 1 <= answer["removed"] <= plays(answer)
     assert outside.ask("DBSIZE") == "0"
 

@@ -42,12 +42,12 @@ def test_a_lease_is_as_long_as_etcd_grants_it(tmp_path: Path) -> None:
     words = ("--lock", "etcd", "--scenario", "gc-pause")
     with outside_etcd(tmp_path) as server:
         url = f"etcd://{server.place}"
-        assert attach_refused(url, *words, "--lease-ms", "1000") == (
+        assert attach_refused(url, *words, "--lease", "1000ms") == (
             f"a lease of 1000 ms: {server.place} grants leases from 2000 to 86400000 ms only: choose one of these"
         )
         (trial,) = attach_to(url, *words, status=1)["trials"]
         assert trial["lease_ms"] == 2000
-        assert trial["replay"].endswith(" --lease-ms 2000")
+        assert trial["replay"].endswith(" --lease 2s")
         assert server.leases() == []
 
 
@@ -89,7 +89,7 @@ ENDED = [
 def test_keys_and_leases_are_removed_when_the_command_is_ended(
     outside: OutsideEtcd, lock: str, number: int, status: int
 ) -> None:
-    words = ("--lock", lock, "--scenario", "contention", "--duration", "60s", "--lease-ms", "60000")
+    words = ("--lock", lock, "--scenario", "contention", "--duration", "60s", "--lease", "60000ms")
     command = start_lockstorm("attach", f"etcd://{outside.place}", *words)
     wait_for_work(command, lambda: outside.key_names() and outside.leases())
     command.send_signal(number)

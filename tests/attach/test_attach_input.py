@@ -244,7 +244,7 @@ def test_an_adapter_speaks_to_redis_only() -> None:
         ("[fault.a]\nbreak = 'x'\n", "[fault.a]: break is not known: there are inject, prove, heal, limit, lasts"),
         ("faults = 1\n", "faults is not known: write tables such as [fault.failover] with inject, prove and heal"),
         ("fault = 1\n", "fault is no table: write tables such as [fault.failover] with inject, prove and heal"),
-        ("[fault.a]\ninject = 'x'\nprove = 'x'\nlimit = '1h'\n", '[fault.a]: limit = "1h" is no duration up to 10m'),
+        ("[fault.a]\ninject = 'x'\nprove = 'x'\nlimit = '1h'\n", "[fault.a]: limit 1h: from 1ms to 10min"),
         ("[fault", "Expected ']' at the end of a table declaration"),
     ],
 )

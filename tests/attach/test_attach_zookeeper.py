@@ -27,14 +27,14 @@ def test_a_paused_holder_is_found_on_zookeeper(outside: OutsideZooKeeper) -> Non
     (trial,) = answer["trials"]
     assert trial["sentence"].startswith("Mutual exclusion violated, integrity violated")
     assert trial["versions"] == {"zookeeper": answer["server"]["version"]}
-    assert trial["lease_ms"] == 1000 and trial["replay"].endswith(" --lease-ms 1000")
+    assert trial["lease_ms"] == 1000 and trial["replay"].endswith(" --lease 1s")
     assert (answer["server"]["service"], answer["closed"]) == ("zookeeper", {})
     assert answer["removed"] >= 2
     assert outside.children() == []
 
 
 def test_a_session_is_as_long_as_zookeeper_grants_it(outside: OutsideZooKeeper) -> None:
-    words = ("--lock", "zookeeper", "--scenario", "gc-pause", "--lease-ms", "900")
+    words = ("--lock", "zookeeper", "--scenario", "gc-pause", "--lease", "900ms")
     assert attach_refused(f"zookeeper://{outside.place}", *words) == (
         f"a lease of 900 ms: {outside.place} grants leases from 1000 to 10000 ms only: choose one of these"
     )

@@ -238,7 +238,7 @@ def test_a_cluster(tmp_path: Path) -> None:
         url = f"redis+cluster://{nodes[0].place},{nodes[1].place}"
         words = ("--adapter", "redis-py", "--scenario", "contention", "--duration", "500ms")
         assert attached(url, *words)["trials"][0]["grants"] >= 2
-        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease-ms", "2000", statuses=(1,))
+        crash = attached(url, "--lock", "setnx", "--scenario", "crash-holder", "--lease", "2000ms", statuses=(1,))
         assert 1 <= crash["removed"] <= plays(crash)
         assert [node.ask("DBSIZE") for node in nodes] == ["0"] * 3
         said = refused(f"redis://{nodes[0].place}")

@@ -67,6 +67,8 @@ def test_every_other_kind(tmp_path: Path) -> None:
         trials = 5
         faults = "pause-client"
         duration = "2s"
+        lease_ms = 500
+        wait_ms = -1
         [[zoo]]
         bug = ["redis-py-818"]
         no_explore = true
@@ -76,6 +78,7 @@ def test_every_other_kind(tmp_path: Path) -> None:
     assert isinstance(matrix, MatrixEntry) and isinstance(storm, StormEntry) and isinstance(zoo, ZooEntry)
     assert {cell[:2] for cell in matrix.cells} == {("gc-pause", "set-nx-px"), ("gc-pause", "redlock")}
     assert (storm.name, storm.storm.trials, storm.request.duration_ms) == ("storm-set-nx-px", 5, 2000)
+    assert (storm.request.lease_ms, storm.storm.wait_ms) == (500, -1), "as files of before say it"
     assert zoo.hunt is None
     assert [count_cases(entry) for entry in (matrix, storm, zoo)] == [2 * 2 * 2, 5, 2]
 
@@ -97,14 +100,17 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
         ("[[explore]]\nlock = []\nschedules = 5\n", ":2: lock is empty"),
         ("[[explore]]\nlock = 3\nschedules = 5\n", ":2: lock has to be a text or a list of texts"),
         ('[[explore]]\nlock = "fair"\nschedules = 0\n', ":3: schedules has to be a whole number from 1"),
-        ('[[explore]]\nlock = "fair"\nschedules = 5\nseconds = 3\n', ":4: seconds: a budget of a campaign is a number"),
+        (
+            '[[explore]]\nlock = "fair"\nschedules = 5\ntime_limit = "3s"\n',
+            ":4: time_limit: a budget of a campaign is a number",
+        ),
         ('[[explore]]\nlock = "fair"\nschedules = 5\nshard = "1/2"\n', ":4: shard: the engine divides the work"),
         ('[[explore]]\nlock = "fair"\nschedules = 5\nstrategy = "exhaustive"\n', ":4: exhaustive goes from one"),
         ('[[explore]]\nlock = "fair"\nschedules = 5\nstrategie = "pct"\n', "did you mean strategy?"),
         ('[[explore]]\nlock = "fair"\nschedules = 5\nfaults = "puase"\n', "did you mean pause-client?"),
         (
             '[[explore]]\nadapter = "redis-py"\nschedules = 5\nturns = 2\n',
-            ":4: turns: a search of a library draws that",
+            ":4: turns: a search of a library draws it",
         ),
         ('[[explore]]\nadapter = "redis-pi"\nschedules = 5\n', "redis-pi"),
         ('[[explore]]\nlock = "fair"\nname = "a/b"\nschedules = 5\n', ":3: the name 'a/b' becomes the name of a file"),
@@ -114,7 +120,7 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
         ('[[matrix]]\ntime = "vrtual"\n', "there is no time called 'vrtual'"),
         ("[[matrix]]\nrepeat = 0\n", ":2: repeat has to be a whole number from 1"),
         ('[[storm]]\nlock = "fair"\nfaults = "puase-client"\n', "pause-client"),
-        ('[[storm]]\nlock = "fair"\nduration = "soon"\n', ":3: duration has to be a duration such as 500ms"),
+        ('[[storm]]\nlock = "fair"\nduration = "soon"\n', ":3: duration 'soon': a duration is a number and its unit"),
         ('[[zoo]]\nbug = "redis-py-819"\n', ":2: there is no bug called 'redis-py-819'"),
         ("[[gate]]\n", ":1: [[gate]] lacks policy"),
         ('[[gate]]\npolicy = "no.toml"\n', "no.toml"),

@@ -113,7 +113,7 @@ def test_replay_repeats_the_trial() -> None:
 
 @pytest.mark.waits
 def test_run_in_real_time() -> None:
-    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease-ms", "900", status=1)
+    result = as_json("run", "gc-pause", "--lock", "set-nx-px", "--time", "real", "--lease", "900ms", status=1)
     assert (result["time"], result["lease_ms"]) == ("real", 900)
     assert result["verdict"]["mutual_exclusion"]["status"] == "violated"
 
@@ -150,11 +150,17 @@ def test_the_history_is_saved_and_judged_again(tmp_path: Path) -> None:
         (("run", "gc-pause", "--lock", "none", "--seed", "x"), "x"),
         (("run", "gc-pause", "--lock", "none", "--seed", "-1"), "--seed -1"),
         (("run", "gc-pause", "--lock", "none", "--seed", str(2**63)), "--seed"),
-        (("run", "gc-pause", "--lock", "none", "--lease-ms", "0"), "--lease-ms 0"),
-        (("run", "gc-pause", "--lock", "none", "--lease-ms", str(25 * 86_400_000)), "--lease-ms"),
+        (("run", "gc-pause", "--lock", "none", "--lease", "0ms"), "--lease 0ms"),
+        (("run", "gc-pause", "--lock", "none", "--lease", "600h"), "--lease 600h: from 1ms to 576h"),
+        (("run", "gc-pause", "--lock", "none", "--lease", "500"), "--lease 500: say the unit, as in 500ms"),
+        (("run", "gc-pause", "--lock", "none", "--lease-ms", "500"), "--lease-ms is now --lease, with a unit"),
+        (("explore", "--lock", "none", "--time-limit", "60"), "--time-limit 60: say the unit, as in 60s"),
         (("run", "contention", "--lock", "none", "--clients", "20001"), "--clients 20001: from 1 to 20000"),
-        (("run", "contention", "--lock", "none", "--duration", "2"), "duration"),
-        (("run", "contention", "--lock", "none", "--duration", "nans"), "duration"),
+        (("run", "contention", "--lock", "none", "--duration", "2"), "--duration 2: say the unit, as in 2ms"),
+        (
+            ("run", "contention", "--lock", "none", "--duration", "nans"),
+            "'nans': a duration is a number and its unit",
+        ),
         (("run", "contention", "--lock", "none", "--duration", "-2s"), "--duration"),
         (("run", "gc-pause", "--lock", "none", "--clients", "3"), "contention"),
         (("run", "gc-pause", "--lock", "pubsub", "--permits", "2"), "permit-semaphore, pg-skip-locked, semaphore"),

@@ -78,7 +78,7 @@ seed = 5
 time = "virtual"
 
 [budget]
-time = "10m"
+time = "10min"
 trials = 100
 
 [[accept]]
@@ -164,8 +164,8 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
         (LOCK + "store = 'fence-writes'", "lockstorm.toml:3: set-nx-px gives no fencing token"),
         (LOCK + "fixed_lease = 1", "lockstorm.toml:3: fixed_lease has to be true or false"),
         (LOCK + "checks_validity = 1", "lockstorm.toml:3: checks_validity has to be true or false"),
-        (LOCK + "lease = 30", "lockstorm.toml:3: lease has to be a duration such as 500ms"),
-        (LOCK + "lease = '0s'", "lockstorm.toml:3: lease has to be a duration such as 500ms"),
+        (LOCK + "lease = 30", "lockstorm.toml:3: lease 30: say the unit, as in 30ms"),
+        (LOCK + "lease = '0s'", "lockstorm.toml:3: lease 0ms: from 1ms to 576h"),
         (LOCK + "permits = 2", "lockstorm.toml:2: --permits is for locks that have several"),
         (LOCK + "[scenarios]\nplay = ['gc-paus']", "lockstorm.toml:4: there is no scenario called 'gc-paus'"),
         (LOCK + "[scenarios]\nplay = []", "lockstorm.toml leaves nothing to play"),
@@ -183,7 +183,7 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
         (LOCK + "[[storm]]\nname='a'\nclients=0", "lockstorm.toml:5: clients has to be a whole number from 1 to"),
         (LOCK + "[[storm]]\nname='a'\ntrials=0", "lockstorm.toml:5: trials has to be a whole number from 1 to"),
         (LOCK + "[[storm]]\nname='a'\nseed=-1", "lockstorm.toml:5: seed has to be a whole number from 0 to"),
-        (LOCK + "[[storm]]\nname='a'\nlease='0s'", "lockstorm.toml:5: lease has to be a duration"),
+        (LOCK + "[[storm]]\nname='a'\nlease='0s'", "lockstorm.toml:5: lease 0ms: from 1ms"),
         (LOCK + "permits = 0", "lockstorm.toml:3: permits has to be a whole number from 1 to"),
         (
             LOCK.replace("set-nx-px", "pg-skip-locked") + "[[storm]]\nname='a'",

@@ -382,7 +382,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
         ({"faults": "pause-client=9"}, "from 1 to 4 in all"),
         ({"require": "integrity"}, "there is no promise called 'integrity'"),
         ({"lease_ms": 1500}, "a multiple of 1000"),
-        ({"lease_ms": 0}, "--lease-ms 0: from 1 to"),
+        ({"lease_ms": 0}, "--lease 0ms: from 1ms to"),
         ({"forms": "acquire(); tryLock()"}, "no form of python-redis-lock called 'tryLock\\(\\)'"),
         ({"schedules": 0}, "--schedules 0"),
     ],
@@ -412,9 +412,9 @@ def test_the_command_says_what_was_found_and_how_to_see_it_again(tmp_path: Path)
 def test_a_search_within_a_time_is_repeated_without_a_clock(tmp_path: Path) -> None:
     was, becomes, _ = MISTAKES["half a lease"]
     words = ("explore", "--adapter", planted(tmp_path, was, becomes), "--faults", "none", "--workers", "1", "--json")
-    first = json.loads(lockstorm(*words, "--seconds", "60").stdout)
+    first = json.loads(lockstorm(*words, "--time-limit", "60s").stdout)
     again = first["replay"].split()
-    assert again[again.index("--schedules") + 1] == str(first["found"]["number"] + 1) and "--seconds" not in again
+    assert again[again.index("--schedules") + 1] == str(first["found"]["number"] + 1) and "--time-limit" not in again
     second = json.loads(lockstorm(*again[1:], "--json").stdout)
     assert second["found"]["file"] == first["found"]["file"]
     assert second["replay"] == first["replay"]

@@ -38,7 +38,7 @@ def test_what_is_for_redis_alone_is_refused_elsewhere() -> None:
     for words, complaint in (
         (("--faults", "crash-server"), "--faults crash-server: on zookeeper there are client-clock-jump, "),
         (("--server", "valkey-server"), "--server names a redis-server"),
-        (("--lease-ms", "100"), "--lease-ms 100: from 200"),
+        (("--lease", "100ms"), "--lease 100ms: from 200ms"),
     ):
         done = lockstorm("explore", "--adapter", "kazoo", *words)
         assert done.returncode == 2 and complaint in " ".join(done.stderr.split()), done.stderr

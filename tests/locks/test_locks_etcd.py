@@ -504,7 +504,7 @@ def test_the_version_is_part_of_the_result() -> None:
             "in real time with etcd: etcd reads the clock without",
         ),
         (("run", "crash-before-expire"), "etcd lives on etcd"),
-        (("run", "gc-pause", "--lease-ms", "1500"), "1500 ms: etcd counts leases in units of 1000 ms"),
+        (("run", "gc-pause", "--lease", "1500ms"), "1500 ms: etcd counts leases in units of 1000 ms"),
         (("run", "waiter-expired"), "etcd has no queue"),
         (("storm", "--time", "virtual"), "etcd can only be tried in real time: etcd reads the clock without"),
         (
@@ -515,7 +515,7 @@ def test_the_version_is_part_of_the_result() -> None:
             ("storm", "--faults", "clock-jump"),
             "clock-jump applies to redis-servers or postgres, and etcd lives on etcd",
         ),
-        (("storm", "--lease-ms", "1500"), "1500 ms: etcd counts leases in units of 1000 ms"),
+        (("storm", "--lease", "1500ms"), "1500 ms: etcd counts leases in units of 1000 ms"),
         (("compare",), "etcd lives on etcd"),
     ],
 )

@@ -421,7 +421,7 @@ def test_a_storm_is_repeated_by_its_seed(lock: str) -> None:
 
 def test_a_storm_of_pauses_breaks_the_lease_and_a_fence_stops_the_damage() -> None:
     for store, integrity in (("open", "violated"), ("fence-reads-and-writes", "holds")):
-        words = ("--seed", "7", "--work-ms", "20", "--store", store)
+        words = ("--seed", "7", "--work", "20ms", "--store", store)
         verdict = blown("pg-lease", "pause-client", *words)["verdict"]
         assert verdict["mutual_exclusion"]["status"] == "violated"
         assert verdict["integrity"]["status"] == integrity

@@ -205,7 +205,7 @@ def test_a_lease_that_the_servers_would_change(
     tmp_path: Path, lock: str, text: str, lease_ms: int, message: str
 ) -> None:
     file = policy(tmp_path, text)
-    words = ("--lock", lock, "--config", file, "--lease-ms", str(lease_ms))
+    words = ("--lock", lock, "--config", file, "--lease", f"{lease_ms}ms")
     done = lockstorm("run", "gc-pause", *words)
     assert (done.returncode, done.stderr) == (2, f"lockstorm: a lease of {lease_ms} ms: {message}\n")
     with pytest.raises(UsageError, match="a lease of"):

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history
@@ -68,7 +69,7 @@ def status_of(result: TrialResult) -> dict[str, str]:
 
 SEEDS = range(1, 31)
 WORK_MS = 20
-SHORT_WORK = ("--work-ms", str(WORK_MS))
+SHORT_WORK = ("--work", f"{WORK_MS}ms")
 
 
 @cache
@@ -453,7 +454,7 @@ def test_what_a_clean_sum_is_worth() -> None:
 def test_the_command_that_repeats_a_storm() -> None:
     asked = request("set-nx-px", "all", lease_ms=500, duration_ms=1500, longest_ms=20, clients=3, time="real")
     assert storm_replay_command(asked, 9) == (
-        "lockstorm storm --lock set-nx-px --faults all --seed 9 --time real --lease-ms 500 --clients 3 "
+        "lockstorm storm --lock set-nx-px --faults all --seed 9 --time real --lease 500ms --clients 3 "
         "--duration 1500ms --longest 20ms"
     )
 
@@ -468,9 +469,9 @@ def test_the_command_that_repeats_a_storm() -> None:
         (("--faults", "drop-message"), "drop-message has no effect: the clients of set-nx-px wait for no message"),
         (("--faults", "failover-sentinel"), "failover-sentinel has no effect in virtual time"),
         (("--time", "real", "--faults", "failover-sentinel,failover-cluster"), "cannot be in one storm"),
-        (("--duration", "9ms"), "--duration 9: from 10 to 3600000"),
+        (("--duration", "9ms"), "--duration 9ms: from 10ms to 1h"),
         (("--duration", "1h", "--clients", "96"), "make it shorter"),
-        (("--longest", "0ms"), "--longest 0: from 1"),
+        (("--longest", "0ms"), "--longest 0ms: from 1ms"),
         (("--trials", "0"), "--trials 0: from 1"),
         (("--clients", "129"), "--clients 129: from 1 to 128"),
         (("--seed", "1", "--schedule", "s"), "--seed is for a storm that is drawn: s sets it already"),
@@ -581,7 +582,7 @@ def test_work_lasts_as_long_as_it_is_told_to(work_ms: int, tmp_path: Path) -> No
     """Between a client's read and its write lies the work: with none they are at the same time."""
     wanted = dataclasses.replace(request("set-nx-px-renew", "pause-client", duration_ms=3000), work_ms=work_ms)
     plan = plan_storm(wanted)
-    assert f"--work-ms {work_ms}" in plan.replay
+    assert f"--work {duration_text(work_ms)}" in plan.replay
     assert run_storm(plan, save=tmp_path / "history").records
     read_ns: dict[str, int] = {}
     took_ms = []
@@ -657,7 +658,7 @@ def test_clients_renew_and_enter_again_where_the_lock_offers_it(tmp_path: Path) 
 def test_what_the_user_sets_is_not_drawn(tmp_path: Path) -> None:
     fixed = request("set-nx-px", longest_ms=1, duration_ms=3000, clients=6, work_ms=30, wait_ms=400)
     plan = plan_storm(fixed)
-    assert plan.replay.endswith("--work-ms 30 --wait-ms 400")
+    assert plan.replay.endswith("--work 30ms --wait 400ms")
     run_storm(plan, save=tmp_path / "history")
     events = read_history(tmp_path / "history")
     storm_began = next(event.index for event in events if event.kind == "phase" and event.name == "storm")

@@ -21,7 +21,7 @@ from tests.helpers.support import ENVIRONMENT, short_directory
 @pytest.mark.slow("storms for a minute", seconds=65)
 def test_a_minute_of_storms_leaves_nothing(tmp_path: Path) -> None:
     output = tmp_path / "soak.json"
-    words = ["-m", "lockstorm.soak.storm_soak", "--minutes", "1", "--seed", "1", "-o", str(output)]
+    words = ["-m", "lockstorm.soak.storm_soak", "--duration", "1min", "--seed", "1", "-o", str(output)]
     with short_directory() as directory:
         environment = {**ENVIRONMENT, "TMPDIR": str(directory)}
         options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "env": environment}
@@ -56,7 +56,7 @@ def test_what_is_left_behind_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_descriptor_that_stays_open_is_seen() -> None:
-    running = soak.Soak(1, 1, print)
+    running = soak.Soak(60_000, 1, print)
     running._descriptors()
     running.storms = 3
     assert running._descriptors() == ""
@@ -92,7 +92,7 @@ def test_what_could_not_be_played_is_no_clean_soak(reason: str, complaint: str) 
 
 
 def test_every_lock_gets_its_storms_in_both_kinds_of_time() -> None:
-    running = soak.Soak(30, 1, print)
+    running = soak.Soak(1_800_000, 1, print)
     storms = running._storms(time.monotonic())
     seen = {(storm.request.lock, storm.request.time) for storm, _ in zip(storms, range(200), strict=False)}
     assert seen == {(lock.name, time_) for lock in locks_on("redis") for time_ in ("virtual", "real")}

@@ -124,7 +124,7 @@ def test_the_closest_marker_wins(suite: Suite) -> None:
         "test_it.py",
         """
 import pytest
-pytestmark = pytest.mark.lockstorm(adapter="redis-py", seed=3, lease_ms=5000, replicas=1)
+pytestmark = pytest.mark.lockstorm(adapter="redis-py", seed=3, lease="5s", replicas=1)
 
 @pytest.mark.lockstorm(lock="set-nx-px", seed=4)
 class TestIt:
@@ -149,8 +149,9 @@ def test_bad_markers_are_named_with_their_test(suite: Suite) -> None:
         'lock="fair", plugin="./a.so"': "@pytest.mark.lockstorm: lock and plugin each name a lock: one of them",
         'lock="fair", seed="1"': "@pytest.mark.lockstorm: seed='1': expected int",
         'lock="fair", lease_ms=True': "@pytest.mark.lockstorm: lease_ms=True: expected int",
+        'lock="fair", lease=500': "@pytest.mark.lockstorm: lease 500: say the unit, as in 500ms",
         'lock="fair", permits=2': "--permits is for locks that have several",
-        'lock="fair", lease_ms=-1': "--lease-ms -1: from 1 to",
+        'lock="fair", lease_ms=-1': "--lease forever: from 1ms to",
         '"fair"': "@pytest.mark.lockstorm: 'fair' has no name",
         'adapter="./none"': f"{suite.directory}/none: there is no such program",
         'lock="etcd", time="virtual"': "etcd can only be played in real time",
@@ -217,8 +218,8 @@ def test_scenario(lockstorm_play):
         lockstorm_play("gc-pause", counter=1)
 
 def test_storm(lockstorm_storm):
-    storm = lockstorm_storm(faults="pause-client", duration_ms=4000, trials=2)
-    assert storm.lock == "set-nx-px" and storm.storm["trials"] == 2
+    storm = lockstorm_storm(faults="pause-client", duration="4s", trials=2)
+    assert storm.lock == "set-nx-px" and storm.storm.trials == 2
 
 def test_search(lockstorm_explore):
     found = lockstorm_explore(schedules=300, faults="pause-client", require="mutual_exclusion").assert_violated()

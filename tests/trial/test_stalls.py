@@ -159,7 +159,7 @@ def test_a_machine_that_stands_still_is_noticed() -> None:
     """All processes of a trial are stopped and go on together, as when the host stops a virtual machine."""
     command = start_lockstorm(
         *("run", "gc-pause", "--lock", "set-nx-px-renew", "--time", "real", "--control", "--json"),
-        *("--lease-ms", str(LEASE_MS)),
+        *("--lease", f"{LEASE_MS}ms"),
     )
     stopped = stop_all_in_a_trial(command)
     time.sleep(STOPPED_S)

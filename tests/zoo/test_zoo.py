@@ -312,7 +312,7 @@ def test_the_command_prints_the_table_and_the_numbers() -> None:
 
 
 def test_the_command_prints_one_object() -> None:
-    done = lockstorm("zoo", "--bug", "redis-py-818", "--seconds", "30", "--json")
+    done = lockstorm("zoo", "--bug", "redis-py-818", "--time-limit", "30s", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     entry = result["entries"][0]
@@ -337,7 +337,7 @@ def test_the_command_prints_a_github_table() -> None:
         (["--bug", "redis-py-81"], "there is no bug called 'redis-py-81': did you mean redis-py-818?"),
         (["--json", "--markdown"], "--json or --markdown, not both"),
         (["--record", "--no-explore"], "--record keeps what the explorer found"),
-        (["--seconds", "0"], "0 is not in the range"),
+        (["--time-limit", "0s"], "--time-limit 0ms: from 1s to 1h"),
     ],
 )
 def test_bad_usage(words: list[str], said: str) -> None:

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstorm.base.durations import parse_duration_ms
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import choose
+from lockstorm.base.option_fields import Option, choose
 
 USUAL_FILE = Path("attach.toml")
 COMMANDS = ("inject", "prove", "heal")
-DURATIONS_MS = {"limit": 30_000, "lasts": 2_000}  # key -> its default
+DURATIONS = {"limit": "30s", "lasts": "2s"}  # key -> its default
 DURATION_MOST_MS = 600_000
 
 
@@ -48,23 +47,23 @@ def read_team_faults(file: Path) -> dict[str, TeamFault]:
 def _read_fault(file: Path, name: str, table: Mapping[str, object]) -> TeamFault:
     where = f"{file}: [fault.{name}]"
     for key, value in table.items():
-        if key not in (*COMMANDS, *DURATIONS_MS):
-            raise UsageError(f"{where}: {key} is not known: there are {', '.join((*COMMANDS, *DURATIONS_MS))}")
+        if key not in (*COMMANDS, *DURATIONS):
+            raise UsageError(f"{where}: {key} is not known: there are {', '.join((*COMMANDS, *DURATIONS))}")
         if not isinstance(value, str) or not value.strip():
             raise UsageError(f"{where}: {key} has to be a text in quotes that is not empty")
     for key in ("inject", "prove"):
         if key not in table:
             raise UsageError(f"{where} has no {key}: a command whose exit status is 0 when it has done its work")
     texts = {key: str(value) for key, value in table.items()}
-    times = {key: _read_duration(where, key, texts.get(key), usual_ms) for key, usual_ms in DURATIONS_MS.items()}
+    times = {key: _read_duration(where, key, texts.get(key, usual)) for key, usual in DURATIONS.items()}
     commands = {key: texts.get(key, "") for key in COMMANDS}
     return TeamFault(name, **commands, limit_ms=times["limit"], lasts_ms=times["lasts"])
 
 
-def _read_duration(where: str, key: str, text: str | None, usual_ms: int) -> int:
-    value_ms = usual_ms if text is None else parse_duration_ms(text)
-    if value_ms is None or not 0 < value_ms <= DURATION_MOST_MS:
-        raise UsageError(f'{where}: {key} = "{text}" is no duration up to 10m, such as 500ms, 2s or 1.5m')
+def _read_duration(where: str, key: str, text: str) -> int:
+    option = Option(f"{where}: {key}", "", "duration", low=1, high=DURATION_MOST_MS)
+    value_ms = option.read_duration(text)
+    option.check(value_ms)
     return value_ms
 
 

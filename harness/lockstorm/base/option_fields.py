@@ -7,16 +7,19 @@ import dataclasses
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from lockstorm.base.durations import FOREVER_MS, FOREVER_TEXT, UNITS_MS, duration_text, parse_duration_ms
 from lockstorm.base.errors import UsageError
 
 Kind = Literal["number", "text", "names", "duration", "path", "flag"]
+Unit = Literal["ms", "s"]
 KEY = "option"
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option. `low` and `high` bound a number, or a duration in ms; `is_repeated`: the command that repeats a run
-    has it even when it has its default."""
+    """One option. `low` and `high` bound a number or a duration; a duration from -1 on may also be "forever".
+    `unit`: of the field that holds a duration. `is_repeated`: the command that repeats a run has the option even when
+    it has its default."""
 
     flag: str
     help: str
@@ -25,6 +28,38 @@ class Option:
     low: int | None = None
     high: int | None = None
     is_repeated: bool = False
+    unit: Unit = "ms"
+
+    @property
+    def key(self) -> str:
+        """What the option is called in a file and in Python."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+    def read_duration(self, text: str) -> int:
+        """The duration in the option's unit. UsageError for a text that is not one."""
+        if text == FOREVER_TEXT and self.low == FOREVER_MS:
+            return FOREVER_MS
+        try:
+            value_ms = parse_duration_ms(text, self.unit)
+        except UsageError as error:
+            raise UsageError(f"{self.flag} {error}") from None
+        if value_ms % UNITS_MS[self.unit]:
+            raise UsageError(f"{self.flag} {text}: whole seconds, such as 60s or 2min")
+        return value_ms // UNITS_MS[self.unit]
+
+    def text(self, value: Any) -> str:
+        """A value as a user writes it."""
+        return duration_text(value * UNITS_MS[self.unit]) if self.kind == "duration" else str(value)
+
+    def check(self, value: Any) -> None:
+        """Raises UsageError for a value outside its range; None is always allowed."""
+        if value is None or self.low is None or self.high is None or self.low <= value <= self.high:
+            return
+        is_open = self.kind == "duration" and self.low == FOREVER_MS
+        low = self.text(0 if is_open else self.low)
+        raise UsageError(
+            f"{self.flag} {self.text(value)}: from {low} to {self.text(self.high)}{', or forever' if is_open else ''}"
+        )
 
 
 def option(flag: str, help_: str, kind: Kind = "text", *, default: Any = None, **more: Any) -> Any:
@@ -54,11 +89,15 @@ def check_range(flag: str, value: int | None, low: int, high: int) -> None:
         raise UsageError(f"{flag} {value}: from {low} to {high}")
 
 
+def check_duration(flag: str, value_ms: int | None, low_ms: int, high_ms: int) -> None:
+    """The same for a duration."""
+    Option(flag, "", "duration", low=low_ms, high=high_ms).check(value_ms)
+
+
 def check_ranges(owner: Any) -> None:
     """Raises UsageError for the first option of a value that is outside its range."""
     for name, each in options_of(owner).items():
-        if each.low is not None and each.high is not None:
-            check_range(each.flag, getattr(owner, name), each.low, each.high)
+        each.check(getattr(owner, name))
 
 
 def option_words(owner: Any, *names: str) -> list[str]:
@@ -74,5 +113,5 @@ def option_words(owner: Any, *names: str) -> list[str]:
         if each.kind == "flag":
             flags.append(each.flag)
         else:
-            words += [each.flag, f"{value}ms" if each.kind == "duration" else str(value)]
+            words += [each.flag, each.text(value)]
     return words + flags

@@ -9,7 +9,7 @@ from msgspec import Meta, structs
 
 Names = str | Annotated[list[str], Meta(min_length=1)]
 AnyNames = str | list[str]
-DURATION = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$"
+DURATION = r"^[0-9]+(\.[0-9]+)?(ms|s|min|m|h)$"
 
 
 def text(words: str, pattern: str | None = None) -> Meta:

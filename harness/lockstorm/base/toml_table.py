@@ -3,15 +3,16 @@
 import datetime
 import tomllib
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lockstorm.base import toml_positions
-from lockstorm.base.durations import parse_duration_ms
+from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import choose
+from lockstorm.base.option_fields import Option, choose
 
 
 class TomlTable:
@@ -30,17 +31,22 @@ class TomlTable:
         self.kind = ".".join(str(part) for part in path if isinstance(part, str))
         if not isinstance(values, dict):
             raise self.error(None, f"[{self.kind}] has to be a table")
-        self.values: dict[str, Any] = values  # of a file: each method checks the type of one
-        for key in values:
-            self._check_key(key)
+        self.values: dict[str, Any] = {}  # of a file: each method checks the type of one
+        for key, value in values.items():
+            self._add(key, value)
 
-    def _check_key(self, key: str) -> None:
+    def _add(self, key: str, value: Any) -> None:
         known = self.keys.get(self.kind)
         if known is not None and key not in known:
+            name = key.removesuffix("_ms")
+            if name in known and isinstance(value, int):  # lease_ms = 500: a file of before has lease = "500ms" so
+                self.values[name] = duration_text(value)
+                return
             near = get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
             where = f" in [{self.kind}]" if self.kind else ""
             raise self.error(key, f"unknown key {key!r}{where}: {hint}")
+        self.values[key] = value
 
     def line(self, key: str | None = None) -> int:
         return toml_positions.line_at(self.lines, self.path if key is None else (*self.path, key))
@@ -99,15 +105,16 @@ class TomlTable:
         return value
 
     def duration_ms(self, key: str, low_ms: int, high_ms: int) -> int | None:
-        value = self.values.get(key)
-        if value is None:
+        return self.duration(key, Option(key, "", "duration", low=low_ms, high=high_ms))
+
+    def duration(self, key: str, option: Option) -> int | None:
+        """The value of an option that is a duration, in the option's unit."""
+        if key not in self.values:
             return None
-        value_ms = parse_duration_ms(value) if isinstance(value, str) else None
-        if value_ms is None or not low_ms <= value_ms <= high_ms:
-            raise self.error(
-                key, f"{key} has to be a duration such as 500ms, 10s or 5m, from {low_ms}ms to {high_ms}ms"
-            )
-        return value_ms
+        option = replace(option, flag=key)
+        value = self.checked(key, lambda: option.read_duration(str(self.values[key])))
+        self.checked(key, lambda: option.check(value))
+        return int(value)
 
     def date(self, key: str) -> datetime.date:
         value = self.values.get(key)

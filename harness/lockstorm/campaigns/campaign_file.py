@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import Option, options_of
+from lockstorm.base.option_fields import options_of
 from lockstorm.base.toml_table import TomlTable, read_toml
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
@@ -34,21 +34,17 @@ HUNT_SECONDS = 3600  # a bound, not a budget: the number of schedules is that
 WITHOUT = {
     "shard": "the engine divides the work; cut sets the size of a case",
     "workers": "each worker plays one case at a time",
-    "seconds": "a budget of a campaign is a number of schedules: what a time is worth depends on the machine",
+    "time_limit": "a budget of a campaign is a number of schedules: what a time is worth depends on the machine",
     "server": "workers use the redis-server of their machine",
 }
 TRIAL_KEYS = (
-    *("duration", "clients", "seed", "time", "store", "lease_ms", "fixed_lease", "checks_validity", "permits"),
+    *("duration", "clients", "seed", "time", "store", "lease", "fixed_lease", "checks_validity", "permits"),
     "require",
 )
-STORM_KEYS = ("faults", "trials", "longest", "bound", "work_ms", "wait_ms")
+STORM_KEYS = ("faults", "trials", "longest", "bound", "work", "wait")
 
 
-def _key(option: Option) -> str:
-    return option.flag.removeprefix("--").replace("-", "_")
-
-
-SEARCH_KEYS = tuple(map(_key, options_of(SearchRequest).values()))
+SEARCH_KEYS = tuple(option.key for option in options_of(SearchRequest).values())
 KEYS = {
     "": ("explore", "matrix", "storm", "zoo", "gate"),
     "explore": ("name", "lock", "adapter", "plugin", "cut", *SEARCH_KEYS),
@@ -203,7 +199,7 @@ def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, A
     """The fields of a dataclass with options that the table sets."""
     chosen: dict[str, Any] = {}
     for name, option in options_of(owner).items():
-        key = _key(option)
+        key = option.key
         if key not in table.values or key not in keys:
             continue
         low, high = option.low if option.low is not None else 0, option.high if option.high is not None else SEED_LIMIT
@@ -211,7 +207,7 @@ def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, A
             case "number":
                 chosen[name] = table.number(key, low, high)
             case "duration":
-                chosen[name] = table.duration_ms(key, low, high)
+                chosen[name] = table.duration(key, option)
             case "flag":
                 chosen[name] = table.flag(key, False)
             case _:
@@ -249,7 +245,8 @@ def _library_search(table: TomlTable, name: str, adapter: str, chosen: dict[str,
     entry = LibrarySearchEntry(name, adapter, {key: value for key, value in chosen.items() if value is not False}, cut)
     unknown = [key for key in entry.chosen if key not in OPTIONS]
     if unknown:
-        raise table.error(unknown[0], f"{unknown[0]}: a search of a library draws that itself, or has none")
+        key = options_of(SearchRequest)[unknown[0]].key
+        raise table.error(key, f"{key}: a search of a library draws it, or has none")
     _checked(table, lambda: plan_library_search(adapter, entry.chosen))
     return entry
 

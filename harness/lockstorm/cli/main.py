@@ -33,7 +33,13 @@ GROUPS = {
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 # What replaces an option of before. Nothing accepts the old one.
-RENAMED_OPTIONS = {"--jobs": "--workers"}
+RENAMED_OPTIONS = {
+    "--jobs": "--workers",
+    "--lease-ms": "--lease, with a unit: --lease 500ms",
+    "--seconds": "--time-limit, with a unit: --time-limit 60s",
+    "--wait-ms": "--wait, with a unit: --wait 500ms, or forever",
+    "--work-ms": "--work, with a unit: --work 20ms",
+}
 
 
 class Commands(NearestName):

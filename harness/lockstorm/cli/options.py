@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import click
 
-from lockstorm.base.durations import parse_duration_ms
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Kind, Option, options_of
 from lockstorm.base.paths import USUAL_POLICY
@@ -19,15 +18,20 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class Duration(click.ParamType[int]):
-    """A duration in ms: "500ms", "2s", "1.5m"."""
+    """The value of an option that is a duration, such as 500ms, 10s, 2min or 1h."""
 
     name = "duration"
 
+    def __init__(self, option: Option) -> None:
+        self.option = option
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        value_ms = parse_duration_ms(str(value))
-        if value_ms is None:
-            self.fail(f"{value!r} is not a duration such as 500ms, 2s or 1.5m", param, ctx)
-        return value_ms
+        try:
+            value = self.option.read_duration(str(value))
+            self.option.check(value)
+        except UsageError as error:
+            raise click.UsageError(str(error), ctx) from None
+        return int(value)
 
 
 class Numbers(click.ParamType[tuple[int, ...]]):
@@ -45,6 +49,14 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         if not all(word.isdecimal() and 1 <= int(word) <= self.most for word in words):
             self.fail(f"{value!r}: numbers from 1 to {self.most:,}, such as 1,8, or none", param, ctx)
         return tuple(dict.fromkeys(int(word) for word in words))
+
+
+def duration_option(
+    flag: str, name: str, help_: str, low_ms: int, high_ms: int, default: str | None = None
+) -> Callable[[Decorated], Decorated]:
+    """An option that is a duration. The command receives it in ms."""
+    each = Option(flag, help_, "duration", low=low_ms, high=high_ms)
+    return option_from(name, each, default=default, show_default=default is not None)
 
 
 def refused_option(flag: str, why: str) -> Callable[[Decorated], Decorated]:
@@ -76,7 +88,7 @@ def option_from(name: str, each: Option, **changed: Any) -> Callable[[Decorated]
         return names_option(each.flag, each.metavar or "NAME", help_, name)
     kinds: dict[Kind, dict[str, Any]] = {  # arguments of click.option
         "number": {"type": int},
-        "duration": {"type": Duration()},
+        "duration": {"type": Duration(each)},
         "path": {"type": click.Path(path_type=Path)},
         "flag": {"is_flag": True},
     }

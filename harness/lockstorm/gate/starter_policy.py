@@ -47,7 +47,7 @@ play = {play}
 
 {storm}# The time that a gate may take. Trials that are not played by then are inconclusive: exit status 3.
 [budget]
-time = "10m"
+time = "10min"
 
 # A known violation that is accepted, why, and until when (the last day):
 # [[accept]]

@@ -26,7 +26,7 @@ class LinearizeSettings:
     acquire_timeout: str | None = None
     leases: bool = False
     memory_limit: float | None = None
-    time_limit: float | None = None
+    time_limit_ms: int | None = None
 
     def words(self) -> list[str]:
         options = {
@@ -36,7 +36,7 @@ class LinearizeSettings:
             "--release-policy": self.release_policy,
             "--acquire-timeout": self.acquire_timeout,
             "--memory-limit": self.memory_limit,
-            "--time-limit": self.time_limit,
+            "--time-limit": None if self.time_limit_ms is None else self.time_limit_ms / 1000,
         }
         given = [f"{option}={value}" for option, value in options.items() if value is not None]
         return [*given, *(["--leases"] if self.leases else [])]

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import choose
+from lockstorm.base.option_fields import check_range, choose, options_of
 from lockstorm.locks.adapter import PREFIX, adapter_facts, adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.fault_names import choose_fault, fault_names
 from lockstorm.results.lock_entry import HostedLibrary, Service
 from lockstorm.search.campaign import Shard, parse_shard
 from lockstorm.search.library_schedule_file import LEASE_LIMIT_MS
+from lockstorm.search.search_plan import SearchRequest
 from lockstorm.servers.hosted_server import LEASE_LEAST_MS
 
 PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
@@ -79,7 +81,7 @@ class LibraryPlan:
         if not self.seconds or self.shard.of > 1:
             return self.command
         words = list(self.said)
-        for limit in ("--schedules", "--seconds"):
+        for limit in ("--schedules", "--time-limit"):
             if limit in words:
                 del words[words.index(limit) : words.index(limit) + 2]
         at = 2 * sum(earlier in words for earlier in ("--seed", "--faults"))  # where `said` has it
@@ -109,7 +111,8 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     to a library."""
     for name, value in chosen.items():
         if name not in OPTIONS and value not in (None, False):
-            raise UsageError(f"--{name.replace('_', '-')}: a search of a library draws that itself, or has none")
+            flag = options_of(SearchRequest)[name].flag
+            raise UsageError(f"{flag} is not allowed with --adapter: a search of a library draws it, or has none")
     lock = lock_named(PREFIX + adapter)
     assert lock.adapter
     adapter_path(adapter)
@@ -121,16 +124,11 @@ def plan_library_search(adapter: str, chosen: dict[str, Any]) -> LibraryPlan:
     lease_ms = _usual_lease_ms(unit_ms) if chosen.get("lease_ms") is None else chosen["lease_ms"]
     least_ms = LEASE_LEAST_MS.get(lock.service, 1)
     if not least_ms <= lease_ms <= LEASE_LIMIT_MS or lease_ms % unit_ms:
-        raise UsageError(f"--lease-ms {lease_ms}: from {least_ms} to {LEASE_LIMIT_MS}, a multiple of {unit_ms}")
-    for name, low, high in (
-        ("schedules", 1, SCHEDULES_MOST),
-        ("seconds", 1, 86400),
-        ("permits", 1, 1000),
-        ("workers", 1, 64),
-    ):
-        value = chosen.get(name)
-        if value is not None and not low <= value <= high:
-            raise UsageError(f"--{name} {value}: from {low} to {high}")
+        given, least, most, unit = map(duration_text, (lease_ms, least_ms, LEASE_LIMIT_MS, unit_ms))
+        raise UsageError(f"--lease {given}: from {least} to {most}, a multiple of {unit}")
+    for name in ("schedules", "seconds", "workers"):
+        options_of(SearchRequest)[name].check(chosen.get(name))
+    check_range("--permits", chosen.get("permits"), 1, 1000)
     return LibraryPlan(
         adapter=adapter,
         library=lock.adapter,
@@ -204,13 +202,12 @@ def _forms(text: str | None, adapter: str) -> tuple[str, ...]:
 
 
 def _said(chosen: dict[str, Any]) -> list[str]:
+    """The options that were given, as words of a command."""
     words = []
     for name in OPTIONS:
-        value = chosen.get(name)
-        if value is True:
-            words.append("--all" if name == "keep_going" else f"--{name}")
-        elif value not in (None, False):
-            words += [f"--{name.replace('_', '-')}", str(value)]
+        option, value = options_of(SearchRequest)[name], chosen.get(name)
+        if value not in (None, False):
+            words += [option.flag] if value is True else [option.flag, option.text(value)]
     return words
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option
 from lockstorm.locks.lock_names import lock_named
@@ -91,9 +92,10 @@ class SearchRequest:
     )
     schedules: int | None = option("--schedules", "Number of schedules to try.", "number", low=1, high=SCHEDULES_MOST)
     seconds: int | None = option(
-        "--seconds",
-        "Time limit, in seconds. Default without --schedules: 10; with --adapter 60.",
-        "number",
+        "--time-limit",
+        "Longest time to search, such as 2min. Default without --schedules: 10s; with --adapter 60s.",
+        "duration",
+        unit="s",
         low=1,
         high=SECONDS_MOST,
     )
@@ -115,9 +117,10 @@ class SearchRequest:
         high=FAULTS_MOST,
     )
     lease_ms: int | None = option(
-        "--lease-ms",
-        f"Lease of the lock, in ms. Default: {LEASE_USUAL_MS}; with the usual faults {LEASE_OF_USUAL_MS}.",
-        "number",
+        "--lease",
+        f"Lease of the lock. Default: {duration_text(LEASE_USUAL_MS)}; with the usual faults "
+        f"{duration_text(LEASE_OF_USUAL_MS)}.",
+        "duration",
         low=1,
         high=LEASE_LIMIT_MS,
     )
@@ -137,16 +140,16 @@ class SearchRequest:
         high=TURNS_MOST,
     )
     work_ms: int | None = option(
-        "--work-ms",
-        "Work between a client's read and its write, in ms. Default: lease / 50.",
-        "number",
+        "--work",
+        "Work between a client's read and its write. Default: lease / 50.",
+        "duration",
         low=0,
         high=LEASE_LIMIT_MS,
     )
     wait_ms: int | None = option(
-        "--wait-ms",
-        "Time that a client waits for the lock, in ms; -1: as long as the lock itself waits. Default: 20 leases.",
-        "number",
+        "--wait",
+        "Time that a client waits for the lock; forever: as long as the lock itself waits. Default: 20 leases.",
+        "duration",
         low=WAIT_FOR_EVER,
         high=LEASE_LIMIT_MS,
     )
@@ -264,7 +267,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
         raise UsageError(f"--extends is for locks that their holders can extend, and {lock.name} is not one")
     names = {*map(property_of, required)}
     if LIVENESS in names and request.wait_ms == WAIT_FOR_EVER:
-        raise UsageError("--wait-ms -1 with --require liveness: where a waiter is forgotten, a schedule would not end")
+        raise UsageError("--wait forever with --require liveness: a schedule with a forgotten waiter would not end")
     if request.bound_ms and LIVENESS not in names:
         raise UsageError("--bound is for a search that requires liveness: --require liveness")
     if FAIRNESS in names:

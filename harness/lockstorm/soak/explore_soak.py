@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from lockstorm.base.durations import UNITS_MS
+from lockstorm.cli.options import duration_option
 from lockstorm.cli.terminal import status_line
 from lockstorm.search.campaign import Campaign, read_campaign, write_result
 from lockstorm.search.explore import search_schedules
@@ -62,10 +64,12 @@ def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) ->
 @click.option(
     "--schedules", type=click.IntRange(1), default=1_000_000, show_default=True, help="Schedules of each combination."
 )
-@click.option(
-    "--seconds",
-    type=click.IntRange(1),
-    help="Time limit for each combination, in seconds; the next run resumes. Default: none.",
+@duration_option(
+    "--time-limit",
+    "time_limit_ms",
+    "Longest search of each combination; the next run resumes. Default: no limit.",
+    1000,
+    24 * UNITS_MS["h"],
 )
 @click.option(
     "--only",
@@ -74,12 +78,12 @@ def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) ->
     help="A combination to search; may be repeated. Default: all.",
 )
 @click.option("-o", "directory", type=click.Path(path_type=Path), required=True, help="Directory for the campaigns.")
-def main(schedules: int, seconds: int | None, only: tuple[str, ...], directory: Path) -> None:
+def main(schedules: int, time_limit_ms: int | None, only: tuple[str, ...], directory: Path) -> None:
     """Exit status: 1 a property was violated, 3 nothing could be judged."""
     directory.mkdir(exist_ok=True)
     worst = 0
     for name in only or COMBINATIONS:
-        result = soak_explorer(name, schedules, seconds, directory / f"{name}.json")
+        result = soak_explorer(name, schedules, time_limit_ms and time_limit_ms // 1000, directory / f"{name}.json")
         worst = max(worst, result["exit"])
         click.echo(f"{name} ({COMBINATIONS[name].reason}): {result['sentence']}")
         click.echo(json.dumps({key: result.get(key) for key in ("schedules", "schedules_per_s", "injected")}))

@@ -21,9 +21,11 @@ import click
 import msgspec
 
 from lockstorm.base.atomic_file import write_json
+from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import LockstormError
 from lockstorm.base.hang_limit import HangLimit
 from lockstorm.base.paths import runnable
+from lockstorm.cli.options import duration_option
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.process.process import PREFIX, lasting_processes
@@ -96,7 +98,7 @@ class SoakResult(msgspec.Struct, frozen=True, kw_only=True):
 class Soak:
     """The totals and the failures of a soak."""
 
-    minutes: float
+    duration_ms: int
     seed: int
     report: Callable[[str], object]
     storms: int = 0
@@ -116,7 +118,7 @@ class Soak:
                 if now - reported >= SECONDS_PER_MINUTE:
                     reported = now
                     self.report(f"{(now - began) / SECONDS_PER_MINUTE:.0f} min: {self.summary}")
-                if now - began >= self.minutes * SECONDS_PER_MINUTE:
+                if (now - began) * 1000 >= self.duration_ms:
                     break
         self.report(f"{'FAILED' if self.failures else 'clean'}: {self.summary}")
         for failure in self.failures:
@@ -135,7 +137,7 @@ class Soak:
 
     def result(self) -> SoakResult:
         return SoakResult(
-            minutes=self.minutes,
+            minutes=self.duration_ms / UNITS_MS["min"],
             seed=self.seed,
             storms=self.storms,
             outcomes=self.outcomes,
@@ -163,7 +165,7 @@ class Soak:
                 yield self._request(lock, time_, ALL, seed, DURATION_MS[time_])
 
     def _long(self, seed: int) -> StormRequest:
-        duration_ms = max(DURATION_MS["real"], int(self.minutes * SECONDS_PER_MINUTE * 1000 * LONG_PART))
+        duration_ms = max(DURATION_MS["real"], int(self.duration_ms * LONG_PART))
         return self._request(LONG_LOCK, "real", ALL, seed, duration_ms)
 
     def _apart(self, seed: int) -> Iterator[StormRequest]:
@@ -300,9 +302,7 @@ def private_tmpdir() -> Iterator[Path]:
 
 
 @click.command()
-@click.option(
-    "--minutes", type=click.FloatRange(0.1, 24 * 60), default=30.0, show_default=True, help="Length in minutes."
-)
+@duration_option("--duration", "duration_ms", "Time to play storms.", 6_000, 24 * UNITS_MS["h"], "30min")
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -311,11 +311,11 @@ def private_tmpdir() -> Iterator[Path]:
     help="Seed of the first storm; each further storm uses the next seed.",
 )
 @click.option("-o", "output", type=click.Path(path_type=Path), help="Write the JSON object into this file.")
-def main(minutes: float, seed: int, output: Path | None) -> None:
+def main(duration_ms: int, seed: int, output: Path | None) -> None:
     """Play storms with all locks for a long time. Exit status: 1 a storm left something behind, grew or failed."""
     if output and not output.parent.is_dir():
         raise click.ClickException(f"-o {output}: its directory does not exist")
-    soak = Soak(minutes, seed, click.echo)
+    soak = Soak(duration_ms, seed, click.echo)
     try:
         soak.run()
     except LockstormError as error:

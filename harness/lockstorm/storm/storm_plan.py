@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import check_range, check_ranges, option, option_words
+from lockstorm.base.option_fields import check_duration, check_range, check_ranges, option, option_words
 from lockstorm.locks.lock_names import lock_words
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.fault_names import choose_fault
@@ -91,18 +91,18 @@ class StormRequest:
         high=DURATION_LIMIT_MS,
     )
     work_ms: int | None = option(
-        "--work-ms",
-        "Work of a client between its read and its write, and the mean pause between two of its turns, in ms. Default: "
+        "--work",
+        "Work of a client between its read and its write, and the mean pause between two of its turns. Default: "
         "drawn from the seed for each turn, from none to 0.9 of a lease (2.5 where the lock renews it).",
-        "number",
+        "duration",
         low=0,
         high=DURATION_LIMIT_MS,
     )
     wait_ms: int | None = option(
-        "--wait-ms",
-        "Time that a client waits for the lock in one turn, in ms; -1: until it is granted. Default: drawn from the "
-        "seed for each client: half of them wait until it is granted, the others up to three leases, or try once.",
-        "number",
+        "--wait",
+        "Time that a client waits for the lock in one turn, or forever. Default: drawn from the seed for each client: "
+        "half of them wait forever, the others up to three leases, or try once.",
+        "duration",
         low=WAIT_FOR_EVER,
         high=DURATION_LIMIT_MS,
     )
@@ -200,7 +200,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
         raise UsageError(f"a storm asks for its lock again and again, and what {lock.name} gives out is done once")
     check_ranges(storm)
     check_range("--clients", request.clients, 1, CLIENT_LIMIT)
-    check_range("--duration", request.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
+    check_duration("--duration", request.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
     check_range("--seed plus --trials", request.seed + storm.trials - 1, 0, SEED_LIMIT)
     if storm.schedule:
         schedule = read_schedule(storm.schedule)

@@ -29,6 +29,21 @@ BY_HAND_FIELDS: dict[str, type] = {
 TYPES: dict[str, type] = {"number": int, "duration": int, "flag": bool}
 
 
+def durations_read(where: str, settings: Mapping[str, Any], *owners: type) -> GivenSettings:
+    """The settings by the names of their fields: lease="10s" as lease_ms=10_000, which a test may also say itself."""
+    options = {each.key: (name, each) for owner in owners for name, each in options_of(owner).items()}
+    read: GivenSettings = {}
+    for key, value in settings.items():
+        name, each = options.get(key, (key, None))
+        if each and each.kind == "duration":
+            try:
+                value = each.read_duration(str(value))
+            except UsageError as error:
+                raise UsageError(f"{where}: {str(error).removeprefix('--')}") from None
+        read[name if each and each.kind == "duration" else key] = value
+    return read
+
+
 def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> GivenSettings:
     """The settings that the markers of a test name, the closest last, with `changes` to them; checked one by one."""
     given: GivenSettings = {}
@@ -36,8 +51,9 @@ def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> GivenSettin
         where = f"{item.nodeid}: @pytest.mark.{MARKER}"
         if marker.args:
             raise UsageError(f'{where}: {marker.args[0]!r} has no name: write {MARKER}(lock="redlock"), say')
-        _check_all(where, marker.kwargs)
-        given = _merged(given, marker.kwargs)
+        settings = durations_read(where, marker.kwargs, TrialSettings)
+        _check_all(where, settings)
+        given = _merged(given, settings)
     return _merged(given, changes)
 
 

@@ -125,6 +125,6 @@ def lockstorm_storm(lockstorm_runner: "TrialRunner") -> "Callable[..., TrialResu
 
 @pytest.fixture
 def lockstorm_explore(lockstorm_runner: "TrialRunner") -> "Callable[..., SearchVerdict]":
-    """lockstorm_explore(schedules=..., seconds=..., faults="...", **settings): searches schedules and returns the
+    """lockstorm_explore(schedules=..., time_limit=..., faults="...", **settings): searches schedules and returns the
     verdict on them."""
     return lockstorm_runner.explore

@@ -23,6 +23,7 @@ from lockstorm.testing.marker_settings import (
     LOCKS,
     GivenSettings,
     check_changes,
+    durations_read,
     given_settings,
     lock_of,
     seed_of,
@@ -94,6 +95,7 @@ class TrialRunner:
 
     def storm(self, **changes: Any) -> TrialResult:
         """Runs a storm, or several (`trials`) with rising seeds, and returns the result."""
+        changes = durations_read(self.item.nodeid, changes, StormRequest)
         of_storms = {name: changes.pop(name) for name in options_of(StormRequest) if name in changes}
         given = self._given(changes)
         request = trial_settings(self.item, given, "storm", by_hand=False)
@@ -108,7 +110,8 @@ class TrialRunner:
         return self._noted(result)
 
     def explore(self, **changes: Any) -> SearchVerdict:
-        """Searches schedules, with a budget of `schedules` or `seconds`, and returns the verdict on all of them."""
+        """Searches schedules, with a budget of `schedules` or `time_limit`, and returns the verdict on all of them."""
+        changes = durations_read(self.item.nodeid, changes, SearchRequest)
         options = options_of(SearchRequest)
         own = {name: changes.pop(name) for name in options if name in changes}
         given = {**self._given(changes), **own}
@@ -146,6 +149,7 @@ class TrialRunner:
     # --- inside ---
 
     def _given(self, changes: GivenSettings) -> GivenSettings:
+        changes = durations_read(self.item.nodeid, changes, TrialSettings)
         check_changes(self.item, changes)
         return given_settings(self.item, changes)
 

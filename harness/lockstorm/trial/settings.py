@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from lockstorm.attach.gateway import Gateway
+from lockstorm.base.durations import FOREVER_MS
 from lockstorm.base.option_fields import option
 from lockstorm.results.lock_entry import LockEntry, Topology
 from lockstorm.results.properties import PROPERTIES, REQUIRED
@@ -45,7 +46,7 @@ SEED_LIMIT = 2**63 - 1
 CLIENT_LIMIT = 128  # a process each
 GROUPED_CLIENT_LIMIT = 20_000  # where groups of them share a process (client_groups.py)
 PERMIT_LIMIT = 64
-WAIT_FOR_EVER = -1  # until the lock is granted
+WAIT_FOR_EVER = FOREVER_MS  # until the lock is granted
 DURATION_LIMIT_MS = 3_600_000
 SERVER_HELP = (
     "Server that the locks on Redis live on: a path, or the name of a program on the PATH, such as valkey-server. "
@@ -93,9 +94,9 @@ class TrialSettings:
         metavar="MODE",
     )
     lease_ms: int | None = option(
-        "--lease-ms",
-        "Lease of the lock in ms. Default: 30000 in virtual time, shorter in real time.",
-        "number",
+        "--lease",
+        "Lease of the lock, such as 500ms. Default: 30s in virtual time, shorter in real time.",
+        "duration",
         low=1,
         high=LEASE_LIMIT_MS,
     )
@@ -109,7 +110,7 @@ class TrialSettings:
     )
     duration_ms: int | None = option(
         "--duration",
-        "Length of the workload (2s, 500ms), in scenarios that let you choose (contention).",
+        "Length of the workload, in scenarios that let you choose (contention).",
         "duration",
         low=1,
         high=DURATION_LIMIT_MS,

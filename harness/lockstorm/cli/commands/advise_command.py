@@ -6,14 +6,16 @@ from pathlib import Path
 import click
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import check_range, choose
-from lockstorm.cli.options import Duration, json_option
+from lockstorm.base.option_fields import Option, choose
+from lockstorm.cli.options import Duration, json_option, option_from
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.matrix import advice as advise_
 from lockstorm.matrix import advice_table as advise_table
 from lockstorm.matrix import candidates, service_kinds
 from lockstorm.matrix.advice_result import Needs
 from lockstorm.trial.settings import DURATION_LIMIT_MS
+
+HOLD = Option("--hold", "Longest time for which the lock is held.", "duration", low=1, high=DURATION_LIMIT_MS)
 
 
 @click.command("advise")
@@ -25,7 +27,7 @@ from lockstorm.trial.settings import DURATION_LIMIT_MS
     help="Servers at hand: single, replicas or five (Redis), etcd, zookeeper or postgres. Default: Redis, as the lock "
     "needs it.",
 )
-@click.option("--hold", type=Duration(), help="Longest time for which the lock is held: 200ms, 5m.")
+@option_from("hold_ms", HOLD)
 @click.option("--contention", metavar="low|high", help="Whether many clients wait for the same lock.")
 @click.option(
     "--from",
@@ -43,7 +45,7 @@ def advise_command(
     purpose: str | None,
     resource: str | None,
     servers: str | None,
-    hold: int | None,
+    hold_ms: int | None,
     contention: str | None,
     from_: Path | None,
     costs: Path | None,
@@ -56,12 +58,12 @@ def advise_command(
     Example: lockstorm advise --for correctness --resource checks-tokens --servers single
     Exit status: 0 there is an answer, 3 nothing was measured for these needs
     """
-    given = (purpose, resource, servers, hold, contention)
+    given = (purpose, resource, servers, hold_ms, contention)
     asking = not any(value is not None for value in given) and not as_json
     if asking and sys.stdin.isatty() and sys.stdout.isatty():
         needs = ask()
     else:
-        needs = needs_of(purpose, resource, servers, hold, contention)
+        needs = needs_of(purpose, resource, servers, hold_ms, contention)
     cells, source = candidates.read_cells(from_)
     advice = advise_.advise_locks(needs, cells, source, service_kinds.read_costs(costs))
     if as_json:
@@ -83,7 +85,6 @@ def needs_of(
         choose("kind of servers", servers, list(candidates.SERVERS))
     if contention is not None:
         choose("contention", contention, list(candidates.CONTENTION))
-    check_range("--hold", hold_ms, 1, DURATION_LIMIT_MS)
     return Needs(purpose, resource or "plain", servers, hold_ms, contention)
 
 
@@ -92,7 +93,7 @@ def ask() -> Needs:
     purpose = ask_one("What does a lock that fails cost?", candidates.PURPOSES)
     resource = ask_one("What does the protected resource do?", candidates.RESOURCES)
     servers = ask_one("What is there to keep the lock?", candidates.SERVERS)
-    hold_ms = click.prompt("How long is it held at the longest? (200ms, 5m)", type=Duration(), default="1s")
+    hold_ms = click.prompt("How long is it held at the longest? (200ms, 5min)", type=Duration(HOLD), default="1s")
     contention = click.prompt("Do many clients wait for it?", type=click.Choice(candidates.CONTENTION), default="low")
     click.echo()
     return needs_of(purpose, resource, servers, hold_ms, contention)

@@ -7,8 +7,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import json_option, trial_options
+from lockstorm.cli.options import duration_option, json_option, trial_options
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.native.linearizability import MODELS, LinearizeSettings, linearize, needs_model
 from lockstorm.report.story import policy_sentence, policy_table, verdict_table
@@ -43,11 +44,12 @@ from lockstorm.scenario.play import judge_file
     type=click.FloatRange(0),
     help="With --model: give up, inconclusive, beyond this memory in MiB; 0: no limit. Default: 4096.",
 )
-@click.option(
+@duration_option(
     "--time-limit",
-    metavar="SECONDS",
-    type=click.FloatRange(0),
-    help="With --model: give up, inconclusive, after this time in seconds; 0: no limit. Default: 300.",
+    "time_limit_ms",
+    "With --model: give up, inconclusive, after this time; 0s: no limit. Default: 5min.",
+    0,
+    24 * UNITS_MS["h"],
 )
 @json_option
 def check_command(
@@ -74,7 +76,7 @@ def check_command(
         return check_run(Path(file), as_json)
     if not model and needs_model(file):
         raise UsageError(f"{file}: another tool's history needs --model: {', '.join(MODELS)}")
-    given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value]
+    given = [f"--{name.removesuffix('_ms').replace('_', '-')}" for name, value in reading.items() if value]
     if given and not model:
         raise UsageError(f"{given[0]} is for --model")
     if model and all_policies:

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from lockstorm.base.atomic_file import write_json
+from lockstorm.base.durations import UNITS_MS, duration_text
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import Duration, Numbers, check_new_file, json_option, names_option, refused_option
+from lockstorm.cli.options import Numbers, check_new_file, duration_option, json_option, names_option, refused_option
 from lockstorm.cli.terminal import console, print_json, progress
 from lockstorm.compare import compare as compare_
 from lockstorm.compare import compare_table
@@ -16,9 +17,6 @@ from lockstorm.native.library import locks_on
 from lockstorm.trial.settings import CLIENT_LIMIT, GROUPED_CLIENT_LIMIT
 
 RATE_LIMIT = 1_000_000
-
-
-DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
 
 
 @click.command("compare")
@@ -40,14 +38,8 @@ DURATION_LEAST_MS, DURATION_MOST_MS = 10, 60_000  # of a measurement
     show_default=True,
     help="Grants a second to sustain, in total over clients that do not contend; or none.",
 )
-@click.option("--duration", type=Duration(), default="1s", show_default=True, help="Length of each measurement.")
-@click.option(
-    "--work",
-    type=Duration(),
-    default="0ms",
-    show_default=True,
-    help="How long each of the --waiters holds the lock.",
-)
+@duration_option("--duration", "duration_ms", "Length of each measurement.", 10, UNITS_MS["min"], "1s")
+@duration_option("--work", "work_ms", "How long each of the --waiters holds the lock.", 0, UNITS_MS["min"], "0ms")
 @refused_option(
     "--config",
     "what is measured would be the cost of this machine's disk and not of yours; run, storm and matrix have it",
@@ -59,8 +51,8 @@ def compare_command(
     plugins: tuple[str, ...],
     waiters: tuple[int, ...],
     rate: tuple[int, ...],
-    duration: int,
-    work: int,
+    duration_ms: int,
+    work_ms: int,
     output: Path | None,
     as_json: bool,
 ) -> int:
@@ -76,18 +68,16 @@ def compare_command(
     chosen = [*chosen, *(lock_named(PLUGIN + file) for file in plugins)]
     for each in chosen:
         check_on_redis(each, "what a lock costs is measured on")
-    loads = compare_.loads(waiters, rate, work)
+    loads = compare_.loads(waiters, rate, work_ms)
     if not loads:
         raise UsageError("--waiters none --rate none leaves nothing to measure")
-    if not DURATION_LEAST_MS <= duration <= DURATION_MOST_MS:
-        raise UsageError(f"--duration {duration}ms: from {DURATION_LEAST_MS}ms to {DURATION_MOST_MS}ms")
-    if not 0 <= work < duration:
-        raise UsageError(f"--work {work}ms: from 0ms to less than --duration")
+    if work_ms >= duration_ms:
+        raise UsageError(f"--work {duration_text(work_ms)}: less than --duration {duration_text(duration_ms)}")
     for each in chosen:
         compare_.check_loads(each, loads)
     check_new_file("-o", output)
     with progress(len(chosen) * len(loads)) as report:
-        result = compare_.compare_locks(chosen, loads, duration, report)
+        result = compare_.compare_locks(chosen, loads, duration_ms, report)
     if output:
         write_json(output, result)
     if as_json:

@@ -54,7 +54,7 @@ LIMITS = ("schedules", "seconds", "workers")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="Resume the campaign in this file, which sets all options but --schedules, --seconds and --workers.",
+    help="Resume the campaign in this file, which sets all options but --schedules, --time-limit and --workers.",
 )
 @click.option("--save", is_flag=True, help="Save the violating schedule in scenarios/found, which the tests replay.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
@@ -81,7 +81,7 @@ def explore_command(
     Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause -o found.schedule
              lockstorm replay found.schedule
              lockstorm explore --lock redlock --faults clock-jump --save
-             lockstorm explore --lock fair --seconds 600 --shard 2/4 --result two.json
+             lockstorm explore --lock fair --time-limit 10min --shard 2/4 --result two.json
              lockstorm explore --adapter redisson -o found.schedule
     Exit status: 0 no violation, 1 a violation, 3 nothing could be judged
     `lockstorm docs explore` describes schedules, and what a clean search is worth. With --adapter the search also draws
@@ -203,5 +203,6 @@ def _limits(context: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     for name in chosen:
         if name not in LIMITS and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             flag = known[name].flag if name in known else f"--{name}"
-            raise UsageError(f"{flag} with --resume: the file sets it; only --{', --'.join(LIMITS)} may change")
+            allowed = ", ".join(known[limit].flag for limit in LIMITS)
+            raise UsageError(f"{flag} with --resume: the file sets it; only {allowed} may change")
     return {name: chosen[name] for name in LIMITS}

@@ -35,7 +35,7 @@ HELPS = {
     "duration_ms": "Length of a storm by the trial's clock. Default: 10s.",
     "clients": "Number of clients that want the lock. Default: 4.",
     "seed": "Seed of the schedule and of the trial. Default: 1.",
-    "lease_ms": "Lease of the lock in ms. Default: 1000.",
+    "lease_ms": "Lease of the lock. Default: 1s.",
 }
 # The file of --schedule sets them; --trials needs storms of several seeds.
 OF_THE_SCHEDULE = ("duration_ms", "clients", "seed", "lease_ms", "faults", "trials", "longest_ms")

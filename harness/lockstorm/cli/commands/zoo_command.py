@@ -5,28 +5,25 @@ import os
 import click
 
 from lockstorm.base import paths
+from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
-from lockstorm.cli.options import json_option, names_option
+from lockstorm.cli.options import duration_option, json_option, names_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
 from lockstorm.search.search_plan import SCHEDULES_MOST
 from lockstorm.zoo import zoo_pages, zoo_table
 from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, SECONDS_USUAL, Hunt, run_zoo, trial_count, zoo_exit_status
 from lockstorm.zoo.zoo_entries import Bug, bugs
 
-SECONDS_MOST = 3600
+TIME_LIMIT_MOST_MS = UNITS_MS["h"]
 INTERRUPTED = 130
 
 
 @click.command("zoo")
 @names_option("--bug", "NAME", "Bugs to try. Default: all in scenarios/zoo.")
 @click.option("--no-explore", is_flag=True, help="Play only the scenarios, without the explorer.")
-@click.option(
-    "--seconds",
-    type=click.IntRange(1, SECONDS_MOST),
-    default=SECONDS_USUAL,
-    show_default=True,
-    help="Time limit of the explorer for one bug, in seconds.",
+@duration_option(
+    "--time-limit", "time_limit_ms", "Longest search for one bug.", 1000, TIME_LIMIT_MOST_MS, f"{SECONDS_USUAL}s"
 )
 @click.option(
     "--fixed-schedules",
@@ -41,7 +38,7 @@ INTERRUPTED = 130
 def zoo_command(
     bug: str | None,
     no_explore: bool,
-    seconds: int,
+    time_limit_ms: int,
     fixed_schedules: int,
     record: bool,
     as_markdown: bool,
@@ -65,7 +62,7 @@ def zoo_command(
         raise UsageError("--record keeps what the explorer found: use it without --no-explore")
     if record and fixed_schedules != FIXED_SCHEDULES_LEAST:
         raise UsageError(f"--record keeps the results of --fixed-schedules {FIXED_SCHEDULES_LEAST} only")
-    hunt = None if no_explore else Hunt(seconds, fixed_schedules=fixed_schedules)
+    hunt = None if no_explore else Hunt(time_limit_ms // 1000, fixed_schedules=fixed_schedules)
     with progress_of_done(trial_count(chosen, hunt)) as on_trial:
         result = run_zoo(chosen, hunt, on_trial)
     if as_json:
