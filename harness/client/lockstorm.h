@@ -17,7 +17,7 @@
 #include "harness/locks/zookeeper/zookeeper_queue.h"
 
 /* Rises whenever a plug-in that was built against older headers can no longer be loaded safely. */
-#define LOCKSTORM_LOCK_ABI 1u
+#define LOCKSTORM_LOCK_ABI 2u
 
 /* What a plug-in defines. */
 extern const unsigned lockstorm_lock_abi __attribute__((visibility("default"))); /* = LOCKSTORM_LOCK_ABI */

@@ -10,7 +10,7 @@
 #include "harness/client/lockstorm.h"
 
 /* When one of these changes, plug-ins that were built before read the wrong bytes: raise LOCKSTORM_LOCK_ABI. */
-_Static_assert(sizeof(struct lock_type) == 128 && sizeof(struct lock) == 72, "the layout of a lock has changed");
+_Static_assert(sizeof(struct lock_type) == 152 && sizeof(struct lock) == 72, "the layout of a lock has changed");
 _Static_assert(sizeof(struct lock_grant) == 32 && sizeof(struct lock_options) == 40, "what it is asked has changed");
 _Static_assert(sizeof(struct env_reply) == 48, "the layout of a reply has changed");
 

@@ -5,83 +5,50 @@
 
 /* One a line, so that two changes that each add one do not conflict. */
 /* clang-format off */
-extern const struct lock_type LOCK_BLPOP;
-extern const struct lock_type LOCK_BLPOP_DEFAULT;
-extern const struct lock_type LOCK_BLPOP_RENEW;
-extern const struct lock_type LOCK_ETCD;
-extern const struct lock_type LOCK_ETCD_QUEUE;
-extern const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED;
-extern const struct lock_type LOCK_FAIR;
-extern const struct lock_type LOCK_FENCED;
-extern const struct lock_type LOCK_MULTI;
-extern const struct lock_type LOCK_NONE;
-extern const struct lock_type LOCK_PERMIT_SEMAPHORE;
-extern const struct lock_type LOCK_PG_ADVISORY;
-extern const struct lock_type LOCK_PG_ADVISORY_XACT;
-extern const struct lock_type LOCK_PG_FOR_UPDATE;
-extern const struct lock_type LOCK_PG_LEASE;
-extern const struct lock_type LOCK_PG_SKIP_LOCKED;
-extern const struct lock_type LOCK_PUBSUB;
-extern const struct lock_type LOCK_PUBSUB_NAIVE;
-extern const struct lock_type LOCK_REDLOCK;
-extern const struct lock_type LOCK_REDLOCK_NAIVE;
-extern const struct lock_type LOCK_REDLOCK_RENEW;
-extern const struct lock_type LOCK_REDLOCK_WALL;
-extern const struct lock_type LOCK_REPLICA_WAIT;
-extern const struct lock_type LOCK_SEMAPHORE;
-extern const struct lock_type LOCK_SET_NX_BLIND_DEL;
-extern const struct lock_type LOCK_SET_NX_GET_DEL;
-extern const struct lock_type LOCK_SET_NX_PX;
-extern const struct lock_type LOCK_SET_NX_PX_FENCED;
-extern const struct lock_type LOCK_SET_NX_PX_RENEW;
-extern const struct lock_type LOCK_SETNX;
-extern const struct lock_type LOCK_SETNX_EXPIRE;
-extern const struct lock_type LOCK_SHARDED_SPIN;
-extern const struct lock_type LOCK_SINGLEFLIGHT;
-extern const struct lock_type LOCK_SPIN;
-extern const struct lock_type LOCK_ZOOKEEPER;
-extern const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK;
-
-const struct lock_type *const LOCK_TABLE[] = {
-    &LOCK_BLPOP,
-    &LOCK_BLPOP_DEFAULT,
-    &LOCK_BLPOP_RENEW,
-    &LOCK_ETCD,
-    &LOCK_ETCD_QUEUE,
-    &LOCK_ETCD_QUEUE_UNCHECKED,
-    &LOCK_FAIR,
-    &LOCK_FENCED,
-    &LOCK_MULTI,
-    &LOCK_NONE,
-    &LOCK_PERMIT_SEMAPHORE,
-    &LOCK_PG_ADVISORY,
-    &LOCK_PG_ADVISORY_XACT,
-    &LOCK_PG_FOR_UPDATE,
-    &LOCK_PG_LEASE,
-    &LOCK_PG_SKIP_LOCKED,
-    &LOCK_PUBSUB,
-    &LOCK_PUBSUB_NAIVE,
-    &LOCK_REDLOCK,
-    &LOCK_REDLOCK_NAIVE,
-    &LOCK_REDLOCK_RENEW,
-    &LOCK_REDLOCK_WALL,
-    &LOCK_REPLICA_WAIT,
-    &LOCK_SEMAPHORE,
-    &LOCK_SET_NX_BLIND_DEL,
-    &LOCK_SET_NX_GET_DEL,
-    &LOCK_SET_NX_PX,
-    &LOCK_SET_NX_PX_FENCED,
-    &LOCK_SET_NX_PX_RENEW,
-    &LOCK_SETNX,
-    &LOCK_SETNX_EXPIRE,
-    &LOCK_SHARDED_SPIN,
-    &LOCK_SINGLEFLIGHT,
-    &LOCK_SPIN,
-    &LOCK_ZOOKEEPER,
-    &LOCK_ZOOKEEPER_WRITE_LOCK,
-    NULL,
-};
+#define LOCKS(EACH) \
+    EACH(BLPOP) \
+    EACH(BLPOP_DEFAULT) \
+    EACH(BLPOP_RENEW) \
+    EACH(ETCD) \
+    EACH(ETCD_QUEUE) \
+    EACH(ETCD_QUEUE_UNCHECKED) \
+    EACH(FAIR) \
+    EACH(FENCED) \
+    EACH(MULTI) \
+    EACH(NONE) \
+    EACH(PERMIT_SEMAPHORE) \
+    EACH(PG_ADVISORY) \
+    EACH(PG_ADVISORY_XACT) \
+    EACH(PG_FOR_UPDATE) \
+    EACH(PG_LEASE) \
+    EACH(PG_SKIP_LOCKED) \
+    EACH(PUBSUB) \
+    EACH(PUBSUB_NAIVE) \
+    EACH(REDLOCK) \
+    EACH(REDLOCK_NAIVE) \
+    EACH(REDLOCK_RENEW) \
+    EACH(REDLOCK_WALL) \
+    EACH(REPLICA_WAIT) \
+    EACH(SEMAPHORE) \
+    EACH(SET_NX_BLIND_DEL) \
+    EACH(SET_NX_GET_DEL) \
+    EACH(SET_NX_PX) \
+    EACH(SET_NX_PX_FENCED) \
+    EACH(SET_NX_PX_RENEW) \
+    EACH(SETNX) \
+    EACH(SETNX_EXPIRE) \
+    EACH(SHARDED_SPIN) \
+    EACH(SINGLEFLIGHT) \
+    EACH(SPIN) \
+    EACH(ZOOKEEPER) \
+    EACH(ZOOKEEPER_WRITE_LOCK)
 /* clang-format on */
+
+#define DECLARED(NAME) extern const struct lock_type LOCK_##NAME;
+LOCKS(DECLARED)
+
+#define LISTED(NAME) &LOCK_##NAME,
+const struct lock_type *const LOCK_TABLE[] = {LOCKS(LISTED) NULL};
 
 static const struct lock_type *find_in(const struct lock_type *const *table, const char *name) {
     for (; *table; table++)

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "harness/environment/env.h"
+
 struct key {
     char *bytes; /* on the heap, not terminated; freed by key_free */
     size_t length;
@@ -12,5 +14,12 @@ struct key {
 
 struct key key_make(const char *before, const char *name, size_t length, const char *after);
 void key_free(struct key *key);
+
+/* `before`, the name in hexadecimal, `after`: for a service whose names may not hold any byte. The caller frees. */
+char *key_hexadecimal(const char *before, const char *name, size_t length, const char *after);
+
+enum { KEY_RANDOM = 32 }; /* hex digits of 128 random bits */
+/* A name that no other client has. */
+void key_draw(struct env *env, char name[KEY_RANDOM + 1]);
 
 #endif

@@ -57,6 +57,8 @@ struct lock {
     void *state; /* of type->state_size bytes, zeroed before open */
 };
 
+struct poll_pace;
+
 struct lock_type {
     const char *name;        /* as on the command line */
     const char *summary;     /* one line */
@@ -84,6 +86,11 @@ struct lock_type {
     /* Asks the node whether this client holds the lock: OK yes, REFUSED no. NULL: the pattern cannot say. */
     enum outcome (*is_held)(struct lock *lock);
     void (*close)(struct lock *lock);
+    /* Of a lock whose acquire is poll_acquire (poll.h): one attempt, and how long it sleeps between two. */
+    struct lock_grant (*attempt)(struct lock *lock);
+    const struct poll_pace *pace;
+    /* Where it differs from the other locks that use the same functions: a struct that these functions know. */
+    const void *variant;
 };
 
 /* All patterns, sorted by name; ends with NULL. */

@@ -1,8 +1,6 @@
 /* No lock at all: the unprotected control. Here a fault affects the workload, not a lock. */
 #include "harness/locks/common/lock.h"
 
-extern const struct lock_type LOCK_NONE;
-
 static struct lock_grant none_acquire(struct lock *lock, int64_t wait_ms) {
     (void)lock, (void)wait_ms;
     return (struct lock_grant){.outcome = OUTCOME_OK};

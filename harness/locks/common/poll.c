@@ -23,3 +23,7 @@ struct lock_grant poll_until_granted(struct lock *lock, int64_t wait_ms, const s
         backoff_ms = backoff_ms * 2 < pace->most_ms ? backoff_ms * 2 : pace->most_ms;
     }
 }
+
+struct lock_grant poll_acquire(struct lock *lock, int64_t wait_ms) {
+    return poll_until_granted(lock, wait_ms, lock->type->pace, lock->type->attempt);
+}

@@ -16,4 +16,7 @@ struct poll_pace {
 struct lock_grant poll_until_granted(struct lock *lock, int64_t wait_ms, const struct poll_pace *pace,
                                      struct lock_grant (*attempt)(struct lock *lock));
 
+/* The acquire of a lock that polls: its type's attempts, at its type's pace. */
+struct lock_grant poll_acquire(struct lock *lock, int64_t wait_ms);
+
 #endif

@@ -10,6 +10,12 @@ enum outcome script_load(struct env *env, int node, struct script *script) {
     return OUTCOME_OK;
 }
 
+enum outcome script_load_all(struct env *env, int node, struct script *const *scripts, size_t count) {
+    enum outcome loaded = OUTCOME_OK;
+    for (size_t each = 0; each < count && loaded == OUTCOME_OK; each++) loaded = script_load(env, node, scripts[each]);
+    return loaded;
+}
+
 static const struct env_reply *script_evaluate(struct env *env, int node, int64_t limit_ms, struct script *script,
                                                const char *format, va_list arguments) {
     if (script->hash[0]) {

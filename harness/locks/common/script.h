@@ -13,6 +13,8 @@ struct script {
 
 /* Loads it on a node; the node answers with its hash. OK, or UNKNOWN without an answer. */
 enum outcome script_load(struct env *env, int node, struct script *script);
+/* The same for several, until one has no answer. */
+enum outcome script_load_all(struct env *env, int node, struct script *const *scripts, size_t count);
 
 /* Runs it, waiting at most limit_ms for the answer. `format` is what follows the script in EVAL: the number of keys,
  * keys, arguments ("1 %b %s"). A script that the node has lost did not run before it is sent in full, so nothing

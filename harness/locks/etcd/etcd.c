@@ -4,8 +4,6 @@
 #include "harness/locks/common/poll.h"
 #include "harness/locks/etcd/etcd_session.h"
 
-extern const struct lock_type LOCK_ETCD;
-
 static const struct poll_pace PACE = {.first_ms = 50, .most_ms = 1000, .tries = 100};
 
 static enum outcome etcd_open(struct lock *lock) {
@@ -83,10 +81,6 @@ static struct lock_grant etcd_attempt(struct lock *lock) {
     return grant;
 }
 
-static struct lock_grant etcd_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &PACE, etcd_attempt);
-}
-
 static enum outcome etcd_renew(struct lock *lock) {
     struct etcd_session *self = lock->state;
     return etcd_lease_keep(self, lock->env, &self->node);
@@ -128,7 +122,9 @@ const struct lock_type LOCK_ETCD = {
     .service = LOCK_SERVICE_ETCD,
     .state_size = sizeof(struct etcd_session),
     .open = etcd_open,
-    .acquire = etcd_acquire,
+    .acquire = poll_acquire,
+    .attempt = etcd_attempt,
+    .pace = &PACE,
     .renew = etcd_renew,
     .release = etcd_release,
     .is_held = etcd_is_held,

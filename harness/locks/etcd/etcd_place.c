@@ -1,18 +1,14 @@
 #include "harness/locks/etcd/etcd_place.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The name in hexadecimal and a slash, so that no lock's prefix is a prefix of another's. */
+#include "harness/locks/common/key.h"
+
+/* A slash ends the prefix, so that no lock's prefix is a prefix of another's. */
 void etcd_place_open(struct lock *lock, struct etcd_place *self) {
-    size_t length = lock->options.resource_length;
     etcd_session_open(lock, &self->session);
-    self->prefix = malloc(2 * length + sizeof "/");
-    if (!self->prefix) abort();
-    for (size_t each = 0; each < length; each++)
-        sprintf(self->prefix + 2 * each, "%02x", (unsigned)(unsigned char)lock->options.resource[each]);
-    strcpy(self->prefix + 2 * length, "/");
+    self->prefix = key_hexadecimal("", lock->options.resource, lock->options.resource_length, "/");
 }
 
 void etcd_place_close(struct etcd_place *self) {

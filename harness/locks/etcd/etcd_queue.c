@@ -1,8 +1,6 @@
 /* A queue of keys, each tied to its client's lease, in the order of their revisions: the first one holds the lock. */
 #include "harness/locks/etcd/etcd_queue.h"
 
-extern const struct lock_type LOCK_ETCD_QUEUE;
-
 enum { LEASE_PARTS = 3, TRIES = 100 };
 
 static enum outcome watchdog_renew(struct lock *lock, struct env *env) {
@@ -27,6 +25,7 @@ void etcd_queue_close(struct lock *lock) {
 /* One place, from queueing to its turn. REFUSED: the wait is over, or the place was lost. */
 static enum outcome queue_once(struct lock *lock, int64_t until_ns) {
     struct etcd_queue *self = lock->state;
+    const struct etcd_queue_rule *rule = lock->type->variant;
     bool is_first;
     watchdog_stop(&self->watchdog); /* of a grant that was never released: its lease is replaced now */
     enum outcome outcome = etcd_lease_grant(lock, &self->place.session);
@@ -36,7 +35,9 @@ static enum outcome queue_once(struct lock *lock, int64_t until_ns) {
     outcome = etcd_place_take(lock, &self->place, &is_first);
     if (outcome != OUTCOME_OK || is_first) return outcome;
     outcome = etcd_place_await(lock, &self->place, until_ns);
-    return outcome != OUTCOME_OK || self->is_unchecked ? outcome : etcd_place_look(lock, &self->place);
+    if (outcome != OUTCOME_OK || rule->is_unchecked) return outcome;
+    /* The one before has gone, but so may this client's own place have, when it outlasted its lease while it waited. */
+    return etcd_place_look(lock, &self->place);
 }
 
 /* A client that has lost its place queues again, behind all others. */
@@ -88,15 +89,6 @@ const struct lock_type LOCK_ETCD_QUEUE = {
         "Breaks: a holder that is paused past the lease acts beside the next holder; a resource that checks the\n"
         "token refuses it. Without a majority of nodes no client gets the lock, and none keeps it.",
     .source = "etcd clientv3, concurrency.Mutex and Session, as since etcd-io/etcd#11456; Jepsen: etcd 3.4.3, Locks",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .service = LOCK_SERVICE_ETCD,
-    .state_size = sizeof(struct etcd_queue),
-    .open = etcd_queue_open,
-    .acquire = etcd_queue_acquire,
-    .renew = etcd_queue_renew,
-    .release = etcd_queue_release,
-    .is_held = etcd_queue_is_held,
-    .close = etcd_queue_close,
+    ETCD_QUEUE_FIELDS,
+    .variant = &(const struct etcd_queue_rule){.is_unchecked = false},
 };

@@ -9,6 +9,9 @@ struct etcd_queue {
     struct etcd_place place;
     struct watchdog watchdog;
     int watchdog_node; /* which node it asks first */
+};
+
+struct etcd_queue_rule {
     bool is_unchecked; /* does not check that its own place still exists when its turn comes */
 };
 
@@ -18,5 +21,12 @@ enum outcome etcd_queue_renew(struct lock *lock);
 enum outcome etcd_queue_release(struct lock *lock);
 enum outcome etcd_queue_is_held(struct lock *lock);
 void etcd_queue_close(struct lock *lock);
+
+/* A lock writes these fields and its `variant`, a struct etcd_queue_rule. */
+#define ETCD_QUEUE_FIELDS                                                                                              \
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS, .capacity = 1,                \
+    .waits = LOCK_WAITS_PUSH, .service = LOCK_SERVICE_ETCD, .state_size = sizeof(struct etcd_queue),                   \
+    .open = etcd_queue_open, .acquire = etcd_queue_acquire, .renew = etcd_queue_renew, .release = etcd_queue_release,  \
+    .is_held = etcd_queue_is_held, .close = etcd_queue_close
 
 #endif

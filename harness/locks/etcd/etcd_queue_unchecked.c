@@ -2,14 +2,6 @@
  * still exists. */
 #include "harness/locks/etcd/etcd_queue.h"
 
-extern const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED;
-
-static enum outcome etcd_queue_unchecked_open(struct lock *lock) {
-    struct etcd_queue *self = lock->state;
-    self->is_unchecked = true;
-    return etcd_queue_open(lock);
-}
-
 const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED = {
     .name = "etcd-queue-unchecked",
     .summary = "etcd-queue as it was: a client whose turn comes does not check that its own place still exists",
@@ -21,15 +13,6 @@ const struct lock_type LOCK_ETCD_QUEUE_UNCHECKED = {
         "Breaks: a waiter that outlasts its lease is granted the lock beside its holder, with the token of the\n"
         "place that it had: lower than the holder's, so a resource that checks tokens refuses it.",
     .source = "etcd-io/etcd#11456: clientv3/concurrency, Mutex.Lock, before the fix; Jepsen: etcd 3.4.3, Locks",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .service = LOCK_SERVICE_ETCD,
-    .state_size = sizeof(struct etcd_queue),
-    .open = etcd_queue_unchecked_open,
-    .acquire = etcd_queue_acquire,
-    .renew = etcd_queue_renew,
-    .release = etcd_queue_release,
-    .is_held = etcd_queue_is_held,
-    .close = etcd_queue_close,
+    ETCD_QUEUE_FIELDS,
+    .variant = &(const struct etcd_queue_rule){.is_unchecked = true},
 };

@@ -1,26 +1,21 @@
 /* A row of a table, locked by an open transaction: SELECT ... FOR UPDATE. */
 #include "harness/locks/postgres/pg_transaction.h"
 
-extern const struct lock_type LOCK_PG_FOR_UPDATE;
-
 static const char CREATE[] = "CREATE TABLE IF NOT EXISTS lock_row (name bytea PRIMARY KEY)";
 static const char INSERT[] = "INSERT INTO lock_row VALUES ($1::bytea) ON CONFLICT DO NOTHING";
-static const char WAIT[] = "SELECT FROM lock_row WHERE name = $1::bytea FOR UPDATE";
-static const char TRY[] = "SELECT FROM lock_row WHERE name = $1::bytea FOR UPDATE NOWAIT";
-/* A transaction that has locked a row has a transaction number. */
-static const char IS_HELD[] = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
+
+static const struct pg_transaction STATEMENTS = {
+    .wait = "SELECT FROM lock_row WHERE name = $1::bytea FOR UPDATE",
+    .try = "SELECT FROM lock_row WHERE name = $1::bytea FOR UPDATE NOWAIT",
+    .taken = pg_rows,
+};
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
 static enum outcome pg_for_update_open(struct lock *lock) {
-    enum outcome opened = pg_transaction_open(lock, WAIT, TRY, pg_rows);
+    enum outcome opened = pg_transaction_open(lock);
     if (opened != OUTCOME_OK) return opened;
-    const struct pg_transaction *self = lock->state;
     if (pg_run(lock, CREATE) == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
-    return pg_outcome(pg_ask(lock, self->name, INSERT)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
-}
-
-static enum outcome pg_for_update_is_held(struct lock *lock) {
-    return pg_truth(env_query(lock->env, 0, IS_HELD, NULL, 0));
+    return pg_outcome(pg_ask(lock, INSERT)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
 const struct lock_type LOCK_PG_FOR_UPDATE = {
@@ -36,15 +31,8 @@ const struct lock_type LOCK_PG_FOR_UPDATE = {
         "Breaks: as pg-advisory, for everything outside of its transaction: when the connection ends the row is\n"
         "free, and a holder that does not check acts on. There is no fencing token.",
     .source = "PostgreSQL documentation, 13.3.2 Row-Level Locks; ShedLock and Quartz keep locks in rows",
-    .capacity = 1,
-    .transaction = true,
-    .waits = LOCK_WAITS_IN_SERVER,
-    .poll_ms = 1500,
-    .service = LOCK_SERVICE_POSTGRES,
-    .state_size = sizeof(struct pg_transaction),
+    PG_TRANSACTION_FIELDS,
+    .variant = &STATEMENTS,
     .open = pg_for_update_open,
-    .acquire = pg_transaction_acquire,
-    .release = pg_transaction_release,
-    .is_held = pg_for_update_is_held,
-    .close = pg_transaction_close,
+    .is_held = pg_transaction_holds_row,
 };

@@ -4,16 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/locks/common/key.h"
 #include "harness/locks/postgres/pg_session.h"
 
-extern const struct lock_type LOCK_PG_LEASE;
-
-enum { OWNER_DIGITS = 32, NUMBER_ROOM = 24 };
+enum { NUMBER_ROOM = 24 };
 
 struct pg_lease {
-    char *name;
-    char owner[OWNER_DIGITS + 1]; /* new for every attempt, so no old grant can be mistaken for this one */
-    bool unsure;                  /* the last attempt had no answer: the lease may be this owner's */
+    struct pg_session base;     /* first: the shared functions use it as the lock's state */
+    char owner[KEY_RANDOM + 1]; /* new for every attempt, so no old grant can be mistaken for this one */
+    bool unsure;                /* the last attempt had no answer: the lease may be this owner's */
     char lease_ms[NUMBER_ROOM];
 };
 
@@ -35,14 +34,14 @@ static const char IS_HELD[] = "SELECT EXISTS (SELECT FROM lease WHERE " MINE ")"
 
 static const struct env_reply *pg_lease_ask(struct lock *lock, const char *statement, size_t count) {
     const struct pg_lease *self = lock->state;
-    const char *parameters[] = {self->name, self->owner, self->lease_ms};
+    const char *parameters[] = {self->base.name, self->owner, self->lease_ms};
     return env_query(lock->env, 0, statement, parameters, count);
 }
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
 static enum outcome pg_lease_open(struct lock *lock) {
     struct pg_lease *self = lock->state;
-    self->name = pg_name(&lock->options);
+    pg_session_open(lock);
     snprintf(self->lease_ms, sizeof self->lease_ms, "%" PRId64, lock->options.lease_ms);
     if (pg_run(lock, CREATE) == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
     return pg_outcome(pg_lease_ask(lock, IS_HELD, 2)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
@@ -62,15 +61,9 @@ static struct lock_grant claim(struct lock *lock) {
  * is harmless. If that has no answer either, the next attempt keeps the owner. */
 static struct lock_grant pg_lease_attempt(struct lock *lock) {
     struct pg_lease *self = lock->state;
-    if (!self->unsure)
-        snprintf(self->owner, sizeof self->owner, "%016" PRIx64 "%016" PRIx64, env_random(lock->env),
-                 env_random(lock->env));
+    if (!self->unsure) key_draw(lock->env, self->owner);
     struct lock_grant grant = claim(lock);
     return grant.outcome == OUTCOME_UNKNOWN ? claim(lock) : grant;
-}
-
-static struct lock_grant pg_lease_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &PG_PACE, pg_lease_attempt);
 }
 
 static enum outcome pg_lease_renew(struct lock *lock) {
@@ -87,10 +80,6 @@ static enum outcome pg_lease_release(struct lock *lock) {
 
 static enum outcome pg_lease_is_held(struct lock *lock) {
     return pg_truth(pg_lease_ask(lock, IS_HELD, 2));
-}
-
-static void pg_lease_close(struct lock *lock) {
-    free(((struct pg_lease *)lock->state)->name);
 }
 
 const struct lock_type LOCK_PG_LEASE = {
@@ -110,16 +99,14 @@ const struct lock_type LOCK_PG_LEASE = {
         "leases, or prolongs them. An asynchronous replica that is promoted without the newest grant grants its\n"
         "lease and its token again.",
     .source = "Kleppmann 2016, Making the lock safe with fencing; ShedLock's JdbcTemplate provider, with a version",
+    PG_FIELDS,
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN,
-    .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
-    .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_lease),
     .open = pg_lease_open,
-    .acquire = pg_lease_acquire,
+    .acquire = poll_acquire,
+    .attempt = pg_lease_attempt,
     .renew = pg_lease_renew,
     .release = pg_lease_release,
     .is_held = pg_lease_is_held,
-    .close = pg_lease_close,
 };

@@ -1,26 +1,31 @@
 #include "harness/locks/postgres/pg_session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/locks/common/key.h"
+
 const struct poll_pace PG_PACE = {.first_ms = 50, .most_ms = 1000, .tries = 100};
 
-char *pg_name(const struct lock_options *options) {
-    char *name = malloc(2 * options->resource_length + sizeof "\\x");
-    if (!name) abort();
-    char *end = name + sprintf(name, "\\x");
-    for (size_t each = 0; each < options->resource_length; each++)
-        end += sprintf(end, "%02x", (unsigned)(unsigned char)options->resource[each]);
-    return name;
+static const char *const *parameter_of(const struct lock *lock) {
+    return (const char *const *)&((const struct pg_session *)lock->state)->name;
 }
 
-const struct env_reply *pg_ask(struct lock *lock, const char *name, const char *statement) {
-    return env_query(lock->env, 0, statement, &name, 1);
+void pg_session_open(struct lock *lock) {
+    ((struct pg_session *)lock->state)->name =
+        key_hexadecimal("\\x", lock->options.resource, lock->options.resource_length, "");
 }
 
-const struct env_reply *pg_ask_blocking(struct lock *lock, const char *name, const char *statement) {
-    return env_query_blocking(lock->env, 0, statement, &name, 1);
+void pg_session_close(struct lock *lock) {
+    free(((struct pg_session *)lock->state)->name);
+}
+
+const struct env_reply *pg_ask(struct lock *lock, const char *statement) {
+    return env_query(lock->env, 0, statement, parameter_of(lock), 1);
+}
+
+const struct env_reply *pg_ask_blocking(struct lock *lock, const char *statement) {
+    return env_query_blocking(lock->env, 0, statement, parameter_of(lock), 1);
 }
 
 enum outcome pg_outcome(const struct env_reply *reply) {
@@ -43,4 +48,14 @@ enum outcome pg_truth(const struct env_reply *reply) {
 enum outcome pg_rows(const struct env_reply *reply) {
     if (pg_outcome(reply) != OUTCOME_OK) return pg_outcome(reply);
     return reply->kind == ENV_REPLY_ARRAY && reply->count > 0 ? OUTCOME_OK : OUTCOME_REFUSED;
+}
+
+enum outcome pg_transaction_holds_row(struct lock *lock) {
+    return pg_truth(env_query(lock->env, 0, "SELECT pg_current_xact_id_if_assigned() IS NOT NULL", NULL, 0));
+}
+
+enum outcome pg_advisory_is_held(struct lock *lock) {
+    return pg_truth(
+        pg_ask(lock, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
+                     "AND pid = pg_backend_pid() AND classid::bigint << 32 | objid::bigint = " PG_ADVISORY_KEY ")"));
 }

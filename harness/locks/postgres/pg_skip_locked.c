@@ -5,12 +5,10 @@
 
 #include "harness/locks/postgres/pg_session.h"
 
-extern const struct lock_type LOCK_PG_SKIP_LOCKED;
-
 enum { NUMBER_ROOM = 24 };
 
 struct pg_skip_locked {
-    char *queue;
+    struct pg_session queue;   /* first: the shared functions use it as the lock's state */
     char claimed[NUMBER_ROOM]; /* the message's number */
 };
 
@@ -21,19 +19,16 @@ static const char INSERT[] =
 static const char CLAIM[] = "SELECT id FROM outbox WHERE queue = $1::bytea AND sent IS NULL ORDER BY id LIMIT 1 "
                             "FOR UPDATE SKIP LOCKED";
 static const char MARK[] = "UPDATE outbox SET sent = clock_timestamp() WHERE queue = $1::bytea AND id = $2::bigint";
-/* A transaction that has locked a row has a transaction number. */
-static const char IS_HELD[] = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
 
 static const struct env_reply *pg_skip_locked_ask(struct lock *lock, const char *statement, const char *number) {
-    const char *parameters[] = {((struct pg_skip_locked *)lock->state)->queue, number};
+    const char *parameters[] = {((struct pg_session *)lock->state)->name, number};
     return env_query(lock->env, 0, statement, parameters, 2);
 }
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
 static enum outcome pg_skip_locked_open(struct lock *lock) {
-    struct pg_skip_locked *self = lock->state;
     char messages[NUMBER_ROOM];
-    self->queue = pg_name(&lock->options);
+    pg_session_open(lock);
     snprintf(messages, sizeof messages, "%" PRId64, lock->options.permits);
     if (pg_run(lock, CREATE) == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
     return pg_outcome(pg_skip_locked_ask(lock, INSERT, messages)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
@@ -43,7 +38,7 @@ static struct lock_grant pg_skip_locked_attempt(struct lock *lock) {
     struct pg_skip_locked *self = lock->state;
     struct lock_grant grant = {.outcome = pg_run(lock, "BEGIN")};
     if (grant.outcome != OUTCOME_OK) return grant;
-    const struct env_reply *reply = pg_ask(lock, self->queue, CLAIM);
+    const struct env_reply *reply = pg_ask(lock, CLAIM);
     grant.outcome = pg_rows(reply);
     if (grant.outcome == OUTCOME_OK) {
         snprintf(self->claimed, sizeof self->claimed, "%s", reply->items[0].items[0].text);
@@ -52,10 +47,6 @@ static struct lock_grant pg_skip_locked_attempt(struct lock *lock) {
     env_checkpoint(lock->env, "after-acquire-reply");
     if (grant.outcome == OUTCOME_REFUSED) pg_run(lock, "ROLLBACK");
     return grant;
-}
-
-static struct lock_grant pg_skip_locked_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &PG_PACE, pg_skip_locked_attempt);
 }
 
 /* Runs in the transaction that claimed the message. If the session was lost the first statement has no answer, and no
@@ -68,14 +59,6 @@ static enum outcome pg_skip_locked_release(struct lock *lock) {
     env_checkpoint(lock->env, "between-mark-and-commit");
     enum outcome ended = pg_run(lock, marked == OUTCOME_OK ? "COMMIT" : "ROLLBACK");
     return ended == OUTCOME_OK ? marked : ended;
-}
-
-static enum outcome pg_skip_locked_is_held(struct lock *lock) {
-    return pg_truth(env_query(lock->env, 0, IS_HELD, NULL, 0));
-}
-
-static void pg_skip_locked_close(struct lock *lock) {
-    free(((struct pg_skip_locked *)lock->state)->queue);
 }
 
 const struct lock_type LOCK_PG_SKIP_LOCKED = {
@@ -91,16 +74,15 @@ const struct lock_type LOCK_PG_SKIP_LOCKED = {
         "message that was dispatched and is claimed again: at least once, never exactly once. The receiver has to\n"
         "recognise duplicates.",
     .source = "PostgreSQL documentation, SELECT, The Locking Clause; Richardson, Transactional outbox",
+    PG_FIELDS,
     .capacity = LOCK_CAPACITY_ASKED,
     .once = true,
     .transaction = true,
     .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
-    .service = LOCK_SERVICE_POSTGRES,
     .state_size = sizeof(struct pg_skip_locked),
     .open = pg_skip_locked_open,
-    .acquire = pg_skip_locked_acquire,
+    .acquire = poll_acquire,
+    .attempt = pg_skip_locked_attempt,
     .release = pg_skip_locked_release,
-    .is_held = pg_skip_locked_is_held,
-    .close = pg_skip_locked_close,
+    .is_held = pg_transaction_holds_row,
 };

@@ -1,8 +1,6 @@
 /* A lock string and a signal list: a refused client waits in BLPOP, and the release pushes one signal. */
 #include "harness/locks/redis/signal_list.h"
 
-extern const struct lock_type LOCK_BLPOP;
-
 static const struct signal_list_way WAY = {
     .lock_prefix = "",
     .list_prefix = "signal:",
@@ -34,12 +32,7 @@ const struct lock_type LOCK_BLPOP = {
         "lock: the SET of a newcomer may come first, so the lock is not fair. A release without a waiter leaves its\n"
         "signal behind: the list grows by one each time, and later waiters are woken for nothing.",
     .source = "first article, \"SET NX with BLPOP\"",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_BLOCKING_POP,
-    .state_size = sizeof(struct signal_list),
+    SIGNAL_LIST_FIELDS,
     .open = blpop_open,
     .acquire = blpop_acquire,
-    .release = signal_list_release,
-    .close = signal_list_close,
 };

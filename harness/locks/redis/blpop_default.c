@@ -1,20 +1,13 @@
 /* python-redis-lock with its defaults: no expiry, and a BLPOP that ends only with a signal. */
 #include "harness/locks/redis/python_redis_lock.h"
 
-extern const struct lock_type LOCK_BLPOP_DEFAULT;
-
-static enum outcome blpop_default_open(struct lock *lock) {
-    return signal_list_open(lock, &PYTHON_REDIS_LOCK);
-}
-
 static struct lock_grant blpop_default_attempt(struct lock *lock) {
     const struct signal_list *self = lock->state;
     set_nx_px_new_owner(lock);
-    const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX", lock->options.resource,
-                                                lock->options.resource_length, self->base.owner);
+    enum outcome outcome = set_nx_outcome(env_command(lock->env, 0, "SET %b %s NX", lock->options.resource,
+                                                      lock->options.resource_length, self->base.owner));
     env_checkpoint(lock->env, "after-acquire-reply");
-    if (reply->kind == ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_OK};
-    return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
+    return (struct lock_grant){.outcome = outcome};
 }
 
 static struct lock_grant blpop_default_acquire(struct lock *lock, int64_t wait_ms) {
@@ -34,11 +27,8 @@ const struct lock_type LOCK_BLPOP_DEFAULT = {
         "refusal to its BLPOP, or dies after it has received the signal, all clients wait although the lock is\n"
         "free.",
     .source = "python-redis-lock 4.0.1, Lock(name) with its defaults; its PR#32 on the signal that expires",
-    .capacity = 1,
-    .waits = LOCK_WAITS_BLOCKING_POP,
-    .state_size = sizeof(struct signal_list),
-    .open = blpop_default_open,
+    SIGNAL_LIST_FIELDS,
+    .traits = 0,
+    .open = python_redis_lock_open,
     .acquire = blpop_default_acquire,
-    .release = signal_list_release,
-    .close = signal_list_close,
 };

@@ -1,12 +1,6 @@
 /* python-redis-lock with `expire` and `auto_renewal`. */
 #include "harness/locks/redis/python_redis_lock.h"
 
-extern const struct lock_type LOCK_BLPOP_RENEW;
-
-static enum outcome blpop_renew_open(struct lock *lock) {
-    return signal_list_open(lock, &PYTHON_REDIS_LOCK);
-}
-
 static struct lock_grant blpop_renew_acquire(struct lock *lock, int64_t wait_ms) {
     struct signal_list *self = lock->state;
     watchdog_stop(&self->watchdog); /* of a grant that was never released: its owner is replaced now */
@@ -39,13 +33,10 @@ const struct lock_type LOCK_BLPOP_RENEW = {
         "renewal is due when a third of the lease is left, so a second try would come too late unless the first was\n"
         "carried out after all. What stops the process stops its watchdog, too.",
     .source = "python-redis-lock 4.0.1, Lock(expire=..., auto_renewal=True)",
+    SIGNAL_LIST_FIELDS,
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_BLOCKING_POP,
-    .state_size = sizeof(struct signal_list),
-    .open = blpop_renew_open,
+    .open = python_redis_lock_open,
     .acquire = blpop_renew_acquire,
     .renew = set_nx_px_renew,
     .release = blpop_renew_release,
-    .close = signal_list_close,
 };

@@ -2,8 +2,6 @@
 #include "harness/locks/common/push.h"
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_PUBSUB_NAIVE;
-
 struct pubsub_naive {
     struct set_nx_px base; /* first: the shared functions use it as the lock's state */
     struct key channel;
@@ -60,13 +58,13 @@ const struct lock_type LOCK_PUBSUB_NAIVE = {
         "publishes nothing. The waiter then sleeps although the lock is free, until another client happens to\n"
         "release it, or for ever. pubsub is the same idea done right.",
     .source = "the usual first draft; what pubsub's second try and its timeout are there for (redisson#5761, #763)",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
+    SET_NX_PX_FIELDS,
     .waits = LOCK_WAITS_PUSH,
+    .poll_ms = 0,
     .state_size = sizeof(struct pubsub_naive),
     .open = pubsub_naive_open,
     .acquire = pubsub_naive_acquire,
-    .renew = set_nx_px_renew,
+    .is_held = NULL,
     .release = pubsub_naive_release,
     .close = pubsub_naive_close,
 };

@@ -16,4 +16,8 @@ static const struct signal_list_way PYTHON_REDIS_LOCK = {
                "return 1",
 };
 
+static enum outcome python_redis_lock_open(struct lock *lock) {
+    return signal_list_open(lock, &PYTHON_REDIS_LOCK);
+}
+
 #endif

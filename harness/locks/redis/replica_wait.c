@@ -1,8 +1,6 @@
 /* set-nx-px that is granted only when a replica has acknowledged it. */
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_REPLICA_WAIT;
-
 enum { REPLICAS = 1, WAIT_MOST_MS = 1000 };
 
 /* At most a quarter of the lease: the rest is for the work. */
@@ -31,10 +29,6 @@ static struct lock_grant replica_wait_attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant replica_wait_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, replica_wait_attempt);
-}
-
 const struct lock_type LOCK_REPLICA_WAIT = {
     .name = "replica-wait",
     .summary = "set-nx-px that is granted only when WAIT says that a replica has it",
@@ -48,14 +42,8 @@ const struct lock_type LOCK_REPLICA_WAIT = {
         "Breaks: as set-nx-px. WAIT is no consensus: of two replicas the one that did not acknowledge may be\n"
         "promoted, and releases and renewals are not waited for.",
     .source = "Redis documentation of WAIT; Redisson's check of synced slaves after each lock script",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
+    SET_NX_PX_FIELDS,
     .replicas = REPLICAS,
-    .state_size = sizeof(struct set_nx_px),
-    .open = set_nx_px_open,
-    .acquire = replica_wait_acquire,
-    .renew = set_nx_px_renew,
-    .release = set_nx_px_release,
+    .attempt = replica_wait_attempt,
+    .is_held = NULL,
 };

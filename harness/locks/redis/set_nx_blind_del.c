@@ -1,20 +1,12 @@
 /* SET NX PX with an empty value, released by a DEL without a check. */
-#include "harness/locks/common/poll.h"
-#include "harness/locks/common/script.h"
-
-extern const struct lock_type LOCK_SET_NX_BLIND_DEL;
+#include "harness/locks/redis/set_nx_px.h"
 
 static struct lock_grant set_nx_blind_del_attempt(struct lock *lock) {
-    const struct env_reply *reply = env_command(lock->env, 0, "SET %b %s NX PX %lld", lock->options.resource,
-                                                lock->options.resource_length, "", (long long)lock->options.lease_ms);
+    enum outcome outcome =
+        set_nx_outcome(env_command(lock->env, 0, "SET %b %s NX PX %lld", lock->options.resource,
+                                   lock->options.resource_length, "", (long long)lock->options.lease_ms));
     env_checkpoint(lock->env, "after-acquire-reply");
-    if (reply->kind == ENV_REPLY_STATUS) return (struct lock_grant){.outcome = OUTCOME_OK};
-    return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
-}
-
-static struct lock_grant set_nx_blind_del_acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct poll_pace pace = {.spread_ms = 25};
-    return poll_until_granted(lock, wait_ms, &pace, set_nx_blind_del_attempt);
+    return (struct lock_grant){.outcome = outcome};
 }
 
 static enum outcome set_nx_blind_del_release(struct lock *lock) {
@@ -37,6 +29,8 @@ const struct lock_type LOCK_SET_NX_BLIND_DEL = {
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = 25,
-    .acquire = set_nx_blind_del_acquire,
+    .pace = &(const struct poll_pace){.spread_ms = 25},
+    .acquire = poll_acquire,
+    .attempt = set_nx_blind_del_attempt,
     .release = set_nx_blind_del_release,
 };

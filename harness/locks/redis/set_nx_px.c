@@ -1,10 +1,7 @@
 /* The lock of redis.io's "single instance" section: SET NX PX with a random value, released by compare-and-delete. */
 #include "harness/locks/redis/set_nx_px.h"
 
-#include <stdio.h>
 #include <string.h>
-
-extern const struct lock_type LOCK_SET_NX_PX;
 
 const struct poll_pace SET_NX_PX_PACE = {.first_ms = 50, .most_ms = 1000, .tries = 100};
 
@@ -23,17 +20,19 @@ enum outcome set_nx_px_load_on(struct lock *lock, int node) {
 
 void set_nx_px_new_owner(struct lock *lock) {
     struct set_nx_px *self = lock->state;
-    snprintf(self->owner, sizeof self->owner, "%016llx%016llx", (unsigned long long)env_random(lock->env),
-             (unsigned long long)env_random(lock->env));
+    key_draw(lock->env, self->owner);
+}
+
+enum outcome set_nx_outcome(const struct env_reply *reply) {
+    if (reply->kind == ENV_REPLY_STATUS) return OUTCOME_OK;
+    return reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
 }
 
 enum outcome set_nx_px_set_on(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
     struct set_nx_px *self = lock->state;
-    const struct env_reply *reply =
-        env_command_within(env, node, limit_ms, "SET %b %s NX PX %lld", lock->options.resource,
-                           lock->options.resource_length, self->owner, (long long)lock->options.lease_ms);
-    if (reply->kind == ENV_REPLY_STATUS) return OUTCOME_OK;
-    return reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
+    return set_nx_outcome(env_command_within(env, node, limit_ms, "SET %b %s NX PX %lld", lock->options.resource,
+                                             lock->options.resource_length, self->owner,
+                                             (long long)lock->options.lease_ms));
 }
 
 enum outcome set_nx_px_renew_on(struct lock *lock, struct env *env, int node, int64_t limit_ms) {
@@ -62,10 +61,6 @@ struct lock_grant set_nx_px_attempt_as(struct lock *lock) {
     enum outcome outcome = set_nx_px_set_on(lock, lock->env, 0, env_reply_limit_ms(lock->env));
     env_checkpoint(lock->env, "after-acquire-reply");
     return (struct lock_grant){.outcome = outcome};
-}
-
-static struct lock_grant set_nx_px_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
 }
 
 enum outcome set_nx_px_renew_in(struct lock *lock, struct env *env) {
@@ -102,14 +97,5 @@ const struct lock_type LOCK_SET_NX_PX = {
         "Breaks: a holder that is paused, or whose write is delayed, past the lease acts beside the next holder,\n"
         "and nothing in its write lets the resource recognise that (no fencing token).",
     .source = "redis.io, Distributed Locks, \"Correct implementation with a single instance\"; redis-py Lock",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
-    .state_size = sizeof(struct set_nx_px),
-    .open = set_nx_px_open,
-    .acquire = set_nx_px_acquire,
-    .renew = set_nx_px_renew,
-    .is_held = set_nx_px_is_held,
-    .release = set_nx_px_release,
+    SET_NX_PX_FIELDS,
 };

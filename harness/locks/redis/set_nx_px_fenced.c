@@ -4,8 +4,6 @@
 
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_SET_NX_PX_FENCED;
-
 struct set_nx_px_fenced {
     struct set_nx_px base; /* first: the shared functions use it as the lock's state */
     struct script acquire;
@@ -42,10 +40,6 @@ static struct lock_grant set_nx_px_fenced_attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN};
 }
 
-static struct lock_grant set_nx_px_fenced_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_fenced_attempt);
-}
-
 static void set_nx_px_fenced_close(struct lock *lock) {
     struct set_nx_px_fenced *self = lock->state;
     free(self->counter);
@@ -64,15 +58,10 @@ const struct lock_type LOCK_SET_NX_PX_FENCED = {
         "holder's is still accepted, and the next holder's update is based on what it had read before (see the\n"
         "scenario gc-pause-read). A failover or restart that forgets the counter hands out old tokens again.",
     .source = "Kleppmann 2016, \"Making the lock safe with fencing\"; the counter as in Redisson's RFencedLock",
+    SET_NX_PX_FIELDS,
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px_fenced),
     .open = set_nx_px_fenced_open,
-    .acquire = set_nx_px_fenced_acquire,
-    .renew = set_nx_px_renew,
-    .is_held = set_nx_px_is_held,
-    .release = set_nx_px_release,
+    .attempt = set_nx_px_fenced_attempt,
     .close = set_nx_px_fenced_close,
 };

@@ -2,8 +2,6 @@
 #include "harness/locks/common/watchdog.h"
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_SET_NX_PX_RENEW;
-
 struct set_nx_px_renew {
     struct set_nx_px base; /* first: the shared functions use it as the lock's state */
     struct watchdog watchdog;
@@ -12,7 +10,7 @@ struct set_nx_px_renew {
 static struct lock_grant set_nx_px_renew_acquire(struct lock *lock, int64_t wait_ms) {
     struct set_nx_px_renew *self = lock->state;
     watchdog_stop(&self->watchdog); /* of a grant that was never released: its owner is replaced now */
-    struct lock_grant grant = poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
+    struct lock_grant grant = poll_acquire(lock, wait_ms);
     if (grant.outcome != OUTCOME_OK) return grant;
     self->watchdog.renew = set_nx_px_renew_in;
     self->watchdog.period_ms = lock->options.lease_ms / 3 > 0 ? lock->options.lease_ms / 3 : 1;
@@ -42,15 +40,10 @@ const struct lock_type LOCK_SET_NX_PX_RENEW = {
         "Breaks: what stops the process stops the watchdog, too, so a pause past the lease does the same harm as\n"
         "without one; a worker that hangs while its watchdog runs keeps all other clients out for ever.",
     .source = "the watchdog of Redisson and of python-redis-lock's auto_renewal, on the lock of redis.io",
+    SET_NX_PX_FIELDS,
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
     .state_size = sizeof(struct set_nx_px_renew),
-    .open = set_nx_px_open,
     .acquire = set_nx_px_renew_acquire,
-    .renew = set_nx_px_renew,
-    .is_held = set_nx_px_is_held,
     .release = set_nx_px_renew_release,
     .close = set_nx_px_renew_close,
 };

@@ -1,21 +1,13 @@
 /* SETNX without expiry: the client that sets the key holds the lock until the key is deleted. */
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_SETNX;
-
 static struct lock_grant setnx_attempt(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     set_nx_px_new_owner(lock);
-    const struct env_reply *reply =
-        env_command(lock->env, 0, "SETNX %b %s", lock->options.resource, lock->options.resource_length, self->owner);
+    enum outcome outcome = script_outcome(
+        env_command(lock->env, 0, "SETNX %b %s", lock->options.resource, lock->options.resource_length, self->owner));
     env_checkpoint(lock->env, "after-acquire-reply");
-    if (reply->kind != ENV_REPLY_INTEGER) return (struct lock_grant){.outcome = OUTCOME_UNKNOWN};
-    return (struct lock_grant){.outcome = reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED};
-}
-
-static struct lock_grant setnx_acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct poll_pace pace = {.first_ms = 100, .most_ms = 100};
-    return poll_until_granted(lock, wait_ms, &pace, setnx_attempt);
+    return (struct lock_grant){.outcome = outcome};
 }
 
 const struct lock_type LOCK_SETNX = {
@@ -27,12 +19,10 @@ const struct lock_type LOCK_SETNX = {
         "Costs: 1 command to acquire, 1 script to release, a poll every 100 ms by each waiter.\n"
         "Breaks: a holder that dies leaves the lock held for ever; an operator has to delete the key by hand.",
     .source = "Redis documentation of SETNX (the old locking pattern); first article, \"SETNX\"",
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
+    SET_NX_PX_FIELDS,
+    .traits = 0,
     .poll_ms = 150,
-    .state_size = sizeof(struct set_nx_px),
-    .open = set_nx_px_open,
-    .acquire = setnx_acquire,
-    .is_held = set_nx_px_is_held,
-    .release = set_nx_px_release,
+    .pace = &(const struct poll_pace){.first_ms = 100, .most_ms = 100},
+    .attempt = setnx_attempt,
+    .renew = NULL,
 };

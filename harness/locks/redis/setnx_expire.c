@@ -2,8 +2,6 @@
 #include "harness/locks/redis/get_del.h"
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_SETNX_EXPIRE;
-
 static struct lock_grant setnx_expire_attempt(struct lock *lock) {
     const struct set_nx_px *self = lock->state;
     set_nx_px_new_owner(lock);
@@ -20,11 +18,6 @@ static struct lock_grant setnx_expire_attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant setnx_expire_acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct poll_pace pace = {.first_ms = 100, .most_ms = 100};
-    return poll_until_granted(lock, wait_ms, &pace, setnx_expire_attempt);
-}
-
 const struct lock_type LOCK_SETNX_EXPIRE = {
     .name = "setnx-expire",
     .summary = "SETNX, then PEXPIRE as a second command; GET, compare in the client, DEL",
@@ -37,14 +30,9 @@ const struct lock_type LOCK_SETNX_EXPIRE = {
         "DEL as set-nx-get-del.",
     .source =
         "first article, the \"problematic\" example; redis-py before 3.0 (#818); laravel/horizon#1738; ShedLock#65",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
+    SET_NX_PX_FIELDS,
     .poll_ms = 150,
-    .state_size = sizeof(struct set_nx_px),
-    .open = set_nx_px_open,
-    .acquire = setnx_expire_acquire,
-    .renew = set_nx_px_renew,
-    .is_held = set_nx_px_is_held,
+    .pace = &(const struct poll_pace){.first_ms = 100, .most_ms = 100},
+    .attempt = setnx_expire_attempt,
     .release = get_del_release,
 };

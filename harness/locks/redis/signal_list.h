@@ -30,4 +30,9 @@ struct lock_grant signal_list_acquire(struct lock *lock, int64_t wait_ms, bool e
                                       struct lock_grant (*attempt)(struct lock *lock));
 enum outcome signal_list_release(struct lock *lock);
 
+/* A lock writes these fields, and then its `open`, its `acquire` and those in which it differs. */
+#define SIGNAL_LIST_FIELDS                                                                                             \
+    .traits = LOCK_TRAIT_LEASE, .capacity = 1, .waits = LOCK_WAITS_BLOCKING_POP,                                       \
+    .state_size = sizeof(struct signal_list), .release = signal_list_release, .close = signal_list_close
+
 #endif

@@ -1,8 +1,6 @@
 /* Request coalescing: the calls of one client share one grant; between clients it is a lock. */
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_SINGLEFLIGHT;
-
 struct singleflight {
     struct set_nx_px base; /* first: the shared functions use it as the lock's state */
     int64_t calls;         /* that share the grant */
@@ -11,7 +9,7 @@ struct singleflight {
 static struct lock_grant singleflight_acquire(struct lock *lock, int64_t wait_ms) {
     struct singleflight *self = lock->state;
     struct lock_grant grant = {.outcome = OUTCOME_OK};
-    if (self->calls == 0) grant = poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
+    if (self->calls == 0) grant = poll_acquire(lock, wait_ms);
     if (grant.outcome == OUTCOME_OK) self->calls++;
     return grant;
 }
@@ -39,13 +37,10 @@ const struct lock_type LOCK_SINGLEFLIGHT = {
         "is left, or nothing, and does not learn of that. Calls that keep joining keep other clients out only until\n"
         "the lease ends.",
     .source = "golang.org/x/sync/singleflight; its use in front of a lock against cache stampedes",
+    SET_NX_PX_FIELDS,
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
     .state_size = sizeof(struct singleflight),
-    .open = set_nx_px_open,
     .acquire = singleflight_acquire,
-    .renew = set_nx_px_renew,
+    .is_held = NULL,
     .release = singleflight_release,
 };

@@ -3,12 +3,8 @@
 
 #include <string.h>
 
-extern const struct lock_type LOCK_FAIR;
-
 /* How long a waiter that does not come back keeps its place: Redisson's fairLockWaitTimeout, 5 s until 3.13.3. */
 enum { DEAD_WAITER_MS = 300000 };
-
-const struct fair_rule FAIR_RULE = {.attempt = fair_attempt, .leaves = true};
 
 /* KEYS: hash, queue, time limits of the waiters in the queue (ms, by the caller's clock). ARGV[1]: owner, ARGV[2]: now.
  * Removes heads of the queue whose time is over; `first` is then the head, or false. */
@@ -26,7 +22,7 @@ const struct fair_rule FAIR_RULE = {.attempt = fair_attempt, .leaves = true};
 /* ARGV[3]: lease, ARGV[4]: DEAD_WAITER_MS, ARGV[5]: 1 to queue. A client that queues gets the limit of the one before
  * it plus its own patience; a grant subtracts that patience from the limits of all others again. A client that asks
  * again is answered the rest of the lease: 0 when the lock is free and a dead client is before it. */
-static const char ACQUIRE[] =
+const char FAIR_ACQUIRE[] =
     PURGE "local patience = tonumber(ARGV[4])\n"
           "local held = redis.call('exists', KEYS[1]) == 1\n"
           "if not held and (not first or first == ARGV[1]) then\n"
@@ -61,7 +57,7 @@ static const char LEAVE[] = "local behind = false\n"
 
 /* KEYS[4]: the latch; ARGV[3]: lease, ARGV[4]: the latch's life, ARGV[5]: the channels' common prefix. The head of the
  * queue is notified also when the lock is free already because its lease ran out. */
-static const char RELEASE[] =
+const char FAIR_RELEASE[] =
     "local answered = redis.call('get', KEYS[4])\n"
     "if answered then return tonumber(answered) end\n" PURGE "local freed = false\n"
     "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then\n"
@@ -83,16 +79,12 @@ static const char RELEASE[] =
 
 enum outcome fair_open(struct lock *lock) {
     struct fair *self = lock->state;
-    const char *name = lock->options.resource;
-    size_t length = lock->options.resource_length;
-    self->base.acquire.source = ACQUIRE;
-    self->base.release.source = RELEASE;
     self->leave.source = LEAVE;
-    enum outcome opened = redisson_hash_open(&self->base, lock->env, name, length, false);
+    enum outcome opened = redisson_open(lock);
     if (opened == OUTCOME_OK) opened = script_load(lock->env, 0, &self->leave);
-    char after[REDISSON_ID + 2] = ":";
+    char after[KEY_RANDOM + 2] = ":";
     memcpy(after + 1, self->base.owner, sizeof self->base.owner);
-    self->own = key_make("redisson_lock__channel:", name, length, after);
+    self->own = key_make("redisson_lock__channel:", lock->options.resource, lock->options.resource_length, after);
     return opened;
 }
 
@@ -109,31 +101,24 @@ struct push_try fair_attempt(struct lock *lock, void *what) {
     return try;
 }
 
-struct lock_grant fair_acquire_by(struct lock *lock, int64_t wait_ms, const struct fair_rule *rule) {
+struct lock_grant fair_acquire(struct lock *lock, int64_t wait_ms) {
     struct fair *self = lock->state;
+    const struct fair_rule *rule = lock->type->variant;
     bool queues = wait_ms != 0;
-    const struct push_waiter waiter = {rule->attempt, &queues, &self->own};
+    const struct push_waiter waiter = {rule->base.attempt, &queues, &self->own};
     struct lock_grant grant = push_until_granted(lock, wait_ms, &waiter);
-    if (queues && rule->leaves && grant.outcome == OUTCOME_REFUSED)
+    if (queues && !rule->stays && grant.outcome == OUTCOME_REFUSED)
         script_run(lock->env, 0, &self->leave, "3 " KEYS " %s %d", KEYS_OF(&self->base), self->base.owner,
                    DEAD_WAITER_MS);
-    return redisson_granted(&self->base, lock, grant, NULL);
+    return redisson_granted(lock, grant);
 }
 
-static struct lock_grant fair_acquire(struct lock *lock, int64_t wait_ms) {
-    return fair_acquire_by(lock, wait_ms, &FAIR_RULE);
-}
-
-static const struct env_reply *fair_unlock(struct redisson *self, struct lock *lock, const char *request) {
+const struct env_reply *fair_unlock(struct redisson *self, struct lock *lock, const char *request) {
     return script_run(
         lock->env, 0, &self->release,
         "4 " KEYS " redisson_unlock_latch:%b:%s %s %lld %lld %lld redisson_lock__channel:%b:", KEYS_OF(self),
         self->tagged.bytes, self->tagged.length, request, self->owner, now_ms(lock), (long long)lock->options.lease_ms,
         (long long)redisson_latch_ms(lock->env), self->tagged.bytes, self->tagged.length);
-}
-
-enum outcome fair_release(struct lock *lock) {
-    return redisson_release_by(lock, fair_unlock);
 }
 
 void fair_close(struct lock *lock) {
@@ -158,14 +143,6 @@ const struct lock_type LOCK_FAIR = {
         "meanwhile. Wall clocks that differ remove waiters too early (they lose their place, never the exclusion)\n"
         "or too late.",
     .source = "Redisson, RedissonFairLock (fairLockWaitTimeout: 5 min since 3.13.3, 5 s before)",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct fair),
-    .open = fair_open,
-    .acquire = fair_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = fair_release,
-    .close = fair_close,
+    FAIR_FIELDS,
+    .variant = &(const struct fair_rule){.base = {FAIR_BASE, .attempt = fair_attempt}},
 };

@@ -1,8 +1,6 @@
 /* Redisson's fenced lock: pubsub whose acquiring script also raises a counter, the grant's fencing token. */
 #include "harness/locks/redisson/redisson.h"
 
-extern const struct lock_type LOCK_FENCED;
-
 static const char ACQUIRE[] =
     "if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then\n"
     "  return {0, redis.call('pttl', KEYS[1])}\n"
@@ -10,12 +8,6 @@ static const char ACQUIRE[] =
     "redis.call('hincrby', KEYS[1], ARGV[1], 1)\n"
     "redis.call('pexpire', KEYS[1], ARGV[2])\n"
     "return {1, redis.call('incr', KEYS[2])}";
-
-static enum outcome fenced_open(struct lock *lock) {
-    struct redisson *self = lock->state;
-    self->acquire.source = ACQUIRE;
-    return redisson_open(lock);
-}
 
 /* The answer: whether it was granted, and the token or the rest of the holder's lease. */
 static struct push_try fenced_attempt(struct lock *lock, void *what) {
@@ -33,12 +25,6 @@ static struct push_try fenced_attempt(struct lock *lock, void *what) {
     return try;
 }
 
-static struct lock_grant fenced_acquire(struct lock *lock, int64_t wait_ms) {
-    struct redisson *self = lock->state;
-    const struct push_waiter waiter = {fenced_attempt, self, &self->channel};
-    return redisson_granted(self, lock, push_until_granted(lock, wait_ms, &waiter), NULL);
-}
-
 const struct lock_type LOCK_FENCED = {
     .name = "fenced",
     .summary = "Redisson's fenced lock: pubsub whose grants carry a fencing token",
@@ -52,14 +38,7 @@ const struct lock_type LOCK_FENCED = {
         "eviction that forgets the counter hands out old tokens again, and then the resource refuses the rightful\n"
         "holder.",
     .source = "Redisson >= 3.19.0, RedissonFencedLock; Kleppmann 2016, \"Making the lock safe with fencing\"",
+    REDISSON_FIELDS,
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson),
-    .open = fenced_open,
-    .acquire = fenced_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = redisson_release,
-    .close = redisson_close,
+    .variant = &(const struct redisson_rule){.acquire = ACQUIRE, .attempt = fenced_attempt},
 };

@@ -1,21 +1,18 @@
 /* Redisson's multi lock: several locks as one, all of them or none. */
 #include "harness/locks/redisson/multi.h"
 
-extern const struct lock_type LOCK_MULTI;
-
 /* How long one round may take when the caller sets no limit. */
 enum { ROUND_MS = 1500 * MULTI_PARTS };
 
-const struct multi_rule MULTI_RULE = {.attempt = redisson_hash_attempt, .gives_back_unknown = true};
-
 enum outcome multi_open(struct lock *lock) {
+    static const struct redisson_rule usual;
     static const char *const suffixes[MULTI_PARTS] = {":1", ":2", ":3"};
     struct multi *self = lock->state;
     enum outcome opened = OUTCOME_OK;
     for (int part = 0; part < MULTI_PARTS && opened == OUTCOME_OK; part++) {
         struct key *name = &self->names[part];
         *name = key_make("", lock->options.resource, lock->options.resource_length, suffixes[part]);
-        opened = redisson_hash_open(&self->parts[part], lock->env, name->bytes, name->length, true);
+        opened = redisson_hash_open(&self->parts[part], lock->env, name->bytes, name->length, &usual);
     }
     return opened;
 }
@@ -74,8 +71,9 @@ static enum outcome release_parts(struct lock *lock, int count) {
 
 /* Takes one part after the other. If one is not granted within wait_ms, those before it are given back, and also that
  * one if its outcome is unknown. */
-static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule) {
+static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms) {
     struct multi *self = lock->state;
+    const struct multi_rule *rule = lock->type->variant;
     int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     struct lock_grant grant = {.outcome = OUTCOME_UNKNOWN};
     int64_t answers = 0;
@@ -88,7 +86,7 @@ static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const 
             part_granted(lock, &self->parts[part]);
             continue;
         }
-        if (grant.outcome == OUTCOME_UNKNOWN && !rule->gives_back_unknown) break;
+        if (grant.outcome == OUTCOME_UNKNOWN && rule->keeps_unknown) break;
         int taken = grant.outcome == OUTCOME_UNKNOWN ? part + 1 : part;
         if (taken > 0) release_parts(lock, taken);
         break;
@@ -97,16 +95,12 @@ static struct lock_grant round_of_all(struct lock *lock, int64_t wait_ms, const 
     return grant;
 }
 
-struct lock_grant multi_acquire_by(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule) {
-    if (wait_ms >= 0) return round_of_all(lock, wait_ms, rule);
+struct lock_grant multi_acquire(struct lock *lock, int64_t wait_ms) {
+    if (wait_ms >= 0) return round_of_all(lock, wait_ms);
     for (;;) {
-        struct lock_grant grant = round_of_all(lock, ROUND_MS, rule);
+        struct lock_grant grant = round_of_all(lock, ROUND_MS);
         if (grant.outcome != OUTCOME_REFUSED) return grant;
     }
-}
-
-static struct lock_grant multi_acquire(struct lock *lock, int64_t wait_ms) {
-    return multi_acquire_by(lock, wait_ms, &MULTI_RULE);
 }
 
 enum outcome multi_release(struct lock *lock) {
@@ -135,13 +129,6 @@ const struct lock_type LOCK_MULTI = {
         "as a majority of independent servers is meant to. A client that dies in the middle leaves parts held for\n"
         "one lease.",
     .source = "Redisson, RedissonMultiLock",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct multi),
-    .open = multi_open,
-    .acquire = multi_acquire,
-    .renew = multi_renew,
-    .release = multi_release,
-    .close = multi_close,
+    MULTI_FIELDS,
+    .variant = &(const struct multi_rule){.attempt = redisson_hash_attempt},
 };

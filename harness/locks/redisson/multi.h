@@ -11,17 +11,21 @@ struct multi {
     struct key names[MULTI_PARTS];
 };
 
+/* A lock's `variant`. */
 struct multi_rule {
     struct push_try (*attempt)(struct lock *lock, void *what); /* of one part; `what` is its struct redisson */
-    bool gives_back_unknown; /* gives all parts back when the outcome of one is unknown */
+    bool keeps_unknown; /* gives nothing back when the outcome of one part is unknown (a published bug) */
 };
 
-extern const struct multi_rule MULTI_RULE; /* current Redisson's */
-
 enum outcome multi_open(struct lock *lock);
-struct lock_grant multi_acquire_by(struct lock *lock, int64_t wait_ms, const struct multi_rule *rule);
+struct lock_grant multi_acquire(struct lock *lock, int64_t wait_ms);
 enum outcome multi_renew(struct lock *lock);
 enum outcome multi_release(struct lock *lock);
 void multi_close(struct lock *lock);
+
+/* A variant writes these fields, its `variant`, and those in which it differs. */
+#define MULTI_FIELDS                                                                                                   \
+    REDISSON_FIELDS, .state_size = sizeof(struct multi), .open = multi_open, .acquire = multi_acquire,                 \
+                     .renew = multi_renew, .is_held = NULL, .release = multi_release, .close = multi_close
 
 #endif

@@ -1,14 +1,12 @@
 /* Redisson's semaphore of permits that expire: each has a name and an expiry, by the caller's clock. */
 #include <string.h>
 
-#include "harness/locks/redisson/redisson.h"
-
-extern const struct lock_type LOCK_PERMIT_SEMAPHORE;
+#include "harness/locks/redisson/semaphore.h"
 
 struct permit_semaphore {
     struct key channel, tagged; /* where a release is published; the resource in braces, for the other key */
     struct script acquire, renew, release;
-    char permit[REDISSON_ID + 1]; /* the one that it has, or may have */
+    char permit[KEY_RANDOM + 1]; /* the one that it has, or may have */
 };
 
 /* KEYS: counter, expiry of the permits that are held (ms). ARGV[1]: permit, ARGV[2]: now, ARGV[3]: channel. Frees the
@@ -41,19 +39,14 @@ static const char RELEASE[] = RECLAIM "if redis.call('zrem', KEYS[2], ARGV[1]) =
 static enum outcome permit_semaphore_open(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
     const struct lock_options *options = &lock->options;
+    struct script *const scripts[] = {&self->acquire, &self->renew, &self->release};
     self->tagged = key_make("", options->resource, options->resource_length, "");
     self->channel = key_make("redisson_sc:", options->resource, options->resource_length, "");
-    const struct env_reply *reply = env_command(lock->env, 0, "SET %b %lld NX", options->resource,
-                                                options->resource_length, (long long)options->permits);
-    if (reply->kind != ENV_REPLY_STATUS && reply->kind != ENV_REPLY_NIL) return OUTCOME_UNKNOWN;
-    struct script *scripts[] = {&self->acquire, &self->renew, &self->release};
-    const char *const sources[] = {ACQUIRE, RENEW, RELEASE};
-    enum outcome loaded = OUTCOME_OK;
-    for (size_t each = 0; each < sizeof scripts / sizeof scripts[0] && loaded == OUTCOME_OK; each++) {
-        scripts[each]->source = sources[each];
-        loaded = script_load(lock->env, 0, scripts[each]);
-    }
-    return loaded;
+    self->acquire.source = ACQUIRE;
+    self->renew.source = RENEW;
+    self->release.source = RELEASE;
+    if (semaphore_make(lock) != OUTCOME_OK) return OUTCOME_UNKNOWN;
+    return script_load_all(lock->env, 0, scripts, sizeof scripts / sizeof scripts[0]);
 }
 
 /* All scripts take the same arguments. */
@@ -68,8 +61,8 @@ static const struct env_reply *permit_semaphore_ask(struct lock *lock, struct sc
 
 static struct push_try permit_semaphore_attempt(struct lock *lock, void *what) {
     struct permit_semaphore *self = what;
-    char permit[REDISSON_ID + 1];
-    redisson_id_fill(lock->env, permit);
+    char permit[KEY_RANDOM + 1];
+    key_draw(lock->env, permit);
     struct push_try try = redisson_answer(permit_semaphore_ask(lock, &self->acquire, permit));
     if (try.grant.outcome != OUTCOME_REFUSED) memcpy(self->permit, permit, sizeof permit);
     env_checkpoint(lock->env, "after-acquire-reply");
@@ -82,15 +75,9 @@ static struct lock_grant permit_semaphore_acquire(struct lock *lock, int64_t wai
     return push_until_granted(lock, wait_ms, &waiter);
 }
 
-/* 1: done, 0: the permit has expired or was given back. */
-static enum outcome permit_semaphore_outcome_of(const struct env_reply *reply) {
-    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
-    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
-}
-
 static enum outcome permit_semaphore_renew(struct lock *lock) {
     struct permit_semaphore *self = lock->state;
-    return permit_semaphore_outcome_of(permit_semaphore_ask(lock, &self->renew, self->permit));
+    return script_outcome(permit_semaphore_ask(lock, &self->renew, self->permit));
 }
 
 static enum outcome permit_semaphore_release(struct lock *lock) {
@@ -99,7 +86,7 @@ static enum outcome permit_semaphore_release(struct lock *lock) {
     enum outcome outcome = OUTCOME_UNKNOWN;
     for (int try = 0; try < REDISSON_TRIES && outcome == OUTCOME_UNKNOWN; try++) {
         if (try > 0) env_sleep(lock->env, REDISSON_RETRY_MS);
-        outcome = permit_semaphore_outcome_of(permit_semaphore_ask(lock, &self->release, self->permit));
+        outcome = script_outcome(permit_semaphore_ask(lock, &self->release, self->permit));
     }
     return outcome;
 }
@@ -124,9 +111,8 @@ const struct lock_type LOCK_PERMIT_SEMAPHORE = {
         "permits that are still valid. A release that is repeated because its answer was lost is refused although\n"
         "it has happened.",
     .source = "Redisson, RedissonPermitExpirableSemaphore",
+    SEMAPHORE_FIELDS,
     .traits = LOCK_TRAIT_LEASE,
-    .capacity = LOCK_CAPACITY_ASKED,
-    .waits = LOCK_WAITS_PUSH,
     .state_size = sizeof(struct permit_semaphore),
     .open = permit_semaphore_open,
     .acquire = permit_semaphore_acquire,

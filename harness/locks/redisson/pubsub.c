@@ -1,8 +1,6 @@
 /* Redisson's RLock: a re-entrant lock in a hash, a watchdog, and waiters that a release wakes by a message. */
 #include "harness/locks/redisson/redisson.h"
 
-extern const struct lock_type LOCK_PUBSUB;
-
 const struct lock_type LOCK_PUBSUB = {
     .name = "pubsub",
     .summary = "Redisson's RLock: re-entrant hash, watchdog, waiters woken by a published message",
@@ -21,14 +19,5 @@ const struct lock_type LOCK_PUBSUB = {
         "could recognise the late one. A renewal that is refused ends the watchdog, and the holder does not learn\n"
         "of it. In a failover to a replica without the lock's data it is granted twice.",
     .source = "Redisson, RedissonLock (unlock latch since 3.24.1)",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson),
-    .open = redisson_open,
-    .acquire = redisson_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = redisson_release,
-    .close = redisson_close,
+    REDISSON_FIELDS,
 };

@@ -1,7 +1,5 @@
 #include "harness/locks/redisson/redisson.h"
 
-#include <stdio.h>
-
 static const char ACQUIRE[] =
     "if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then\n"
     "  return redis.call('pttl', KEYS[1])\n"
@@ -30,26 +28,23 @@ static const char RELEASE[] = "local answered = redis.call('get', KEYS[2])\n"
 
 /* --- one hash --- */
 
-void redisson_id_fill(struct env *env, char id[REDISSON_ID + 1]) {
-    snprintf(id, REDISSON_ID + 1, "%016llx%016llx", (unsigned long long)env_random(env),
-             (unsigned long long)env_random(env));
+static const struct redisson_rule *redisson_rule_of(const struct lock *lock) {
+    static const struct redisson_rule usual;
+    return lock->type->variant ? lock->type->variant : &usual;
 }
 
 enum outcome redisson_hash_open(struct redisson *self, struct env *env, const char *name, size_t length,
-                                bool publishes) {
+                                const struct redisson_rule *rule) {
     self->name = name;
     self->name_length = length;
     self->tagged = key_make("", name, length, "");
-    redisson_id_fill(env, self->owner);
-    if (publishes) self->channel = key_make("redisson_lock__channel:", name, length, "");
-    struct script *scripts[] = {&self->acquire, &self->renew, &self->release};
-    const char *const sources[] = {ACQUIRE, RENEW, RELEASE};
-    enum outcome loaded = OUTCOME_OK;
-    for (size_t each = 0; each < sizeof scripts / sizeof scripts[0] && loaded == OUTCOME_OK; each++) {
-        if (!scripts[each]->source) scripts[each]->source = sources[each];
-        loaded = script_load(env, 0, scripts[each]);
-    }
-    return loaded;
+    key_draw(env, self->owner);
+    if (!rule->publishes_nothing) self->channel = key_make("redisson_lock__channel:", name, length, "");
+    self->acquire.source = rule->acquire ? rule->acquire : ACQUIRE;
+    self->renew.source = RENEW;
+    self->release.source = rule->release ? rule->release : RELEASE;
+    struct script *const scripts[] = {&self->acquire, &self->renew, &self->release};
+    return script_load_all(env, 0, scripts, sizeof scripts / sizeof scripts[0]);
 }
 
 void redisson_hash_close(struct redisson *self) {
@@ -77,13 +72,8 @@ const struct env_reply *redisson_hash_ask_renewal(struct redisson *self, struct 
                       (long long)lease_ms);
 }
 
-enum outcome redisson_renewed(const struct env_reply *reply) {
-    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
-    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
-}
-
 enum outcome redisson_hash_renew(struct redisson *self, struct env *env, int64_t lease_ms) {
-    return redisson_renewed(redisson_hash_ask_renewal(self, env, lease_ms));
+    return script_outcome(redisson_hash_ask_renewal(self, env, lease_ms));
 }
 
 int64_t redisson_latch_ms(const struct env *env) {
@@ -98,8 +88,8 @@ const struct env_reply *redisson_hash_unlock(struct redisson *self, struct lock 
 }
 
 enum outcome redisson_hash_release(struct redisson *self, struct lock *lock, redisson_unlock *unlock, bool *freed) {
-    char request[REDISSON_ID + 1];
-    redisson_id_fill(lock->env, request);
+    char request[KEY_RANDOM + 1];
+    key_draw(lock->env, request);
     *freed = false;
     for (int try = 0; try < REDISSON_TRIES; try++) {
         if (try > 0) env_sleep(lock->env, REDISSON_RETRY_MS);
@@ -121,11 +111,13 @@ static enum outcome renew_own(struct lock *lock, struct env *env) {
     return redisson_hash_renew(lock->state, env, lock->options.lease_ms);
 }
 
-struct lock_grant redisson_granted(struct redisson *self, struct lock *lock, struct lock_grant grant,
-                                   enum outcome (*renew)(struct lock *lock, struct env *env)) {
+struct lock_grant redisson_granted(struct lock *lock, struct lock_grant grant) {
+    struct redisson *self = lock->state;
+    const struct redisson_rule *rule = redisson_rule_of(lock);
     if (grant.outcome != OUTCOME_OK) return grant;
     if (self->depth++ == 0) {
-        self->watchdog.renew = renew ? renew : renew_own;
+        self->watchdog.renew = rule->renew ? rule->renew : renew_own;
+        self->watchdog.trouble = rule->trouble;
         self->watchdog.period_ms = lock->options.lease_ms / 3 > 0 ? lock->options.lease_ms / 3 : 1;
     }
     watchdog_start(&self->watchdog, lock); /* it runs already, or has ended by a refused renewal */
@@ -138,38 +130,38 @@ void redisson_released(struct redisson *self, bool freed) {
 }
 
 enum outcome redisson_open(struct lock *lock) {
-    return redisson_hash_open(lock->state, lock->env, lock->options.resource, lock->options.resource_length, true);
+    return redisson_hash_open(lock->state, lock->env, lock->options.resource, lock->options.resource_length,
+                              redisson_rule_of(lock));
+}
+
+struct lock_grant redisson_wait(struct lock *lock, int64_t wait_ms) {
+    struct redisson *self = lock->state;
+    const struct redisson_rule *rule = redisson_rule_of(lock);
+    const struct push_waiter waiter = {rule->attempt ? rule->attempt : redisson_hash_attempt, self, &self->channel};
+    return push_until_granted(lock, wait_ms, &waiter);
 }
 
 struct lock_grant redisson_acquire(struct lock *lock, int64_t wait_ms) {
-    struct redisson *self = lock->state;
-    const struct push_waiter waiter = {redisson_hash_attempt, self, &self->channel};
-    return redisson_granted(self, lock, push_until_granted(lock, wait_ms, &waiter), NULL);
+    return redisson_granted(lock, redisson_wait(lock, wait_ms));
 }
 
 enum outcome redisson_renew(struct lock *lock) {
     return renew_own(lock, lock->env);
 }
 
-enum outcome redisson_release_by(struct lock *lock, redisson_unlock *unlock) {
+enum outcome redisson_release(struct lock *lock) {
     struct redisson *self = lock->state;
+    redisson_unlock *unlock = redisson_rule_of(lock)->unlock;
     bool freed;
     env_checkpoint(lock->env, "before-release");
-    enum outcome outcome = redisson_hash_release(self, lock, unlock, &freed);
+    enum outcome outcome = redisson_hash_release(self, lock, unlock ? unlock : redisson_hash_unlock, &freed);
     redisson_released(self, freed);
     return outcome;
 }
 
-enum outcome redisson_release(struct lock *lock) {
-    return redisson_release_by(lock, redisson_hash_unlock);
-}
-
 enum outcome redisson_is_held(struct lock *lock) {
     const struct redisson *self = lock->state;
-    const struct env_reply *reply =
-        env_command(lock->env, 0, "HEXISTS %b %s", self->name, self->name_length, self->owner);
-    if (reply->kind != ENV_REPLY_INTEGER) return OUTCOME_UNKNOWN;
-    return reply->integer == 1 ? OUTCOME_OK : OUTCOME_REFUSED;
+    return script_outcome(env_command(lock->env, 0, "HEXISTS %b %s", self->name, self->name_length, self->owner));
 }
 
 void redisson_close(struct lock *lock) {

@@ -13,17 +13,31 @@
 #include "harness/locks/common/script.h"
 #include "harness/locks/common/watchdog.h"
 
-enum { REDISSON_ID = 32 }; /* hex digits of 128 random bits */
+struct redisson;
+
+/* Sends the release script; the request has the name `request`. Answers 1: freed, 0: held once less, nil: not ours. */
+typedef const struct env_reply *redisson_unlock(struct redisson *self, struct lock *lock, const char *request);
 
 /* A release whose outcome is unknown is sent again: retryAttempts and retryInterval. */
 enum { REDISSON_TRIES = 4, REDISSON_RETRY_MS = 1500 };
 
+/* Where the locks with one hash differ from pubsub; what is NULL is as there. A lock's `variant` is such a rule, or is
+ * NULL: no difference; or a struct that begins with one. */
+struct redisson_rule {
+    const char *acquire, *release;                             /* scripts */
+    struct push_try (*attempt)(struct lock *lock, void *what); /* what: its struct redisson */
+    enum outcome (*renew)(struct lock *lock, struct env *env); /* what the watchdog calls */
+    redisson_unlock *unlock;
+    enum watchdog_trouble trouble;
+    bool publishes_nothing; /* a release: waiters poll */
+};
+
 struct redisson {
     const char *name; /* of the hash; the opener's */
     size_t name_length;
-    char owner[REDISSON_ID + 1]; /* the same as long as the lock is open: a holder may acquire again */
-    struct key tagged;           /* the name in braces, for its other keys */
-    struct key channel;          /* where a release is published; empty: nowhere */
+    char owner[KEY_RANDOM + 1]; /* the same as long as the lock is open: a holder may acquire again */
+    struct key tagged;          /* the name in braces, for its other keys */
+    struct key channel;         /* where a release is published; empty: nowhere */
     struct script acquire, renew, release;
     /* Of the lock, not of the hash: */
     atomic_uint depth; /* grants that were not released; a multi lock's watchdog reads it */
@@ -32,13 +46,9 @@ struct redisson {
 
 /* --- one hash --- */
 
-/* A new random name of an owner or a request. */
-void redisson_id_fill(struct env *env, char id[REDISSON_ID + 1]);
-
-/* Loads the scripts (sources that are not set yet become the hash's own) and fills owner and, if it `publishes`,
- * channel. `name` stays the caller's. */
+/* Loads the scripts and fills owner and channel, by the rule. `name` stays the caller's. */
 enum outcome redisson_hash_open(struct redisson *self, struct env *env, const char *name, size_t length,
-                                bool publishes);
+                                const struct redisson_rule *rule);
 void redisson_hash_close(struct redisson *self);
 
 /* One attempt; `what` is a struct redisson. Refused: again_ms is how long the present holder's lease lasts. */
@@ -46,12 +56,8 @@ struct push_try redisson_hash_attempt(struct lock *lock, void *what);
 /* A script's answer: nil is a grant, a number is again_ms, anything else is unknown. */
 struct push_try redisson_answer(const struct env_reply *reply);
 enum outcome redisson_hash_renew(struct redisson *self, struct env *env, int64_t lease_ms);
-/* The same in two steps: the script's answer, and its outcome. */
+/* The same without a judgement of the answer (script_outcome). */
 const struct env_reply *redisson_hash_ask_renewal(struct redisson *self, struct env *env, int64_t lease_ms);
-enum outcome redisson_renewed(const struct env_reply *reply);
-
-/* Sends the release script; the request has the name `request`. Answers 1: freed, 0: held once less, nil: not ours. */
-typedef const struct env_reply *redisson_unlock(struct redisson *self, struct lock *lock, const char *request);
 
 /* Releases once, by `unlock`, which is repeated while its outcome is unknown: a script that has run stores its answer
  * under the request's name, where a repetition finds it. `freed`: the client does not hold it at all any more. */
@@ -62,19 +68,24 @@ int64_t redisson_latch_ms(const struct env *env);
 
 /* --- a lock that has one --- */
 
+/* The functions of struct lock_type, by the lock's rule. */
 enum outcome redisson_open(struct lock *lock);
 struct lock_grant redisson_acquire(struct lock *lock, int64_t wait_ms);
 enum outcome redisson_renew(struct lock *lock);
 enum outcome redisson_release(struct lock *lock);
 enum outcome redisson_is_held(struct lock *lock);
 void redisson_close(struct lock *lock);
-/* redisson_release with another script. */
-enum outcome redisson_release_by(struct lock *lock, redisson_unlock *unlock);
-
-/* Notes a grant, if it is one, and starts the watchdog with it. `renew` as in struct watchdog; NULL: of the hash. */
-struct lock_grant redisson_granted(struct redisson *self, struct lock *lock, struct lock_grant grant,
-                                   enum outcome (*renew)(struct lock *lock, struct env *env));
+/* The steps of redisson_acquire: waits for a grant; notes it, if it is one, and starts the watchdog with it. */
+struct lock_grant redisson_wait(struct lock *lock, int64_t wait_ms);
+struct lock_grant redisson_granted(struct lock *lock, struct lock_grant grant);
 /* Notes a release; the watchdog ends with the last one, or at once if the client holds nothing any more. */
 void redisson_released(struct redisson *self, bool freed);
+
+/* A lock with one hash writes these fields, and then those in which it differs. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define REDISSON_FIELDS                                                                                                \
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS, .capacity = 1, .waits = LOCK_WAITS_PUSH,    \
+    .state_size = sizeof(struct redisson), .open = redisson_open, .acquire = redisson_acquire,                         \
+    .renew = redisson_renew, .is_held = redisson_is_held, .release = redisson_release, .close = redisson_close
 
 #endif

@@ -1,8 +1,6 @@
 /* Redisson's semaphore: a counter of free permits. */
 #include "harness/locks/redisson/semaphore.h"
 
-extern const struct lock_type LOCK_SEMAPHORE;
-
 static const char ACQUIRE[] = "if tonumber(redis.call('get', KEYS[1]) or 0) < 1 then return -1 end\n"
                               "redis.call('decr', KEYS[1])\n"
                               "return false";
@@ -12,17 +10,21 @@ static const char RELEASE[] = "local free = redis.call('incr', KEYS[1])\n"
                               "return free";
 
 /* The first client to open it sets the number of permits. */
-enum outcome semaphore_open(struct lock *lock) {
-    struct redisson_semaphore *self = lock->state;
+enum outcome semaphore_make(struct lock *lock) {
     const struct lock_options *options = &lock->options;
-    self->channel = key_make("redisson_sc:", options->resource, options->resource_length, "");
-    self->acquire.source = ACQUIRE;
-    self->release.source = RELEASE;
     const struct env_reply *reply = env_command(lock->env, 0, "SET %b %lld NX", options->resource,
                                                 options->resource_length, (long long)options->permits);
-    if (reply->kind != ENV_REPLY_STATUS && reply->kind != ENV_REPLY_NIL) return OUTCOME_UNKNOWN;
-    enum outcome loaded = script_load(lock->env, 0, &self->acquire);
-    return loaded == OUTCOME_OK ? script_load(lock->env, 0, &self->release) : loaded;
+    return reply->kind == ENV_REPLY_STATUS || reply->kind == ENV_REPLY_NIL ? OUTCOME_OK : OUTCOME_UNKNOWN;
+}
+
+enum outcome semaphore_open(struct lock *lock) {
+    struct redisson_semaphore *self = lock->state;
+    struct script *const scripts[] = {&self->acquire, &self->release};
+    self->channel = key_make("redisson_sc:", lock->options.resource, lock->options.resource_length, "");
+    self->acquire.source = ACQUIRE;
+    self->release.source = RELEASE;
+    if (semaphore_make(lock) != OUTCOME_OK) return OUTCOME_UNKNOWN;
+    return script_load_all(lock->env, 0, scripts, sizeof scripts / sizeof scripts[0]);
 }
 
 struct push_try semaphore_attempt(struct lock *lock, void *what) {
@@ -33,7 +35,7 @@ struct push_try semaphore_attempt(struct lock *lock, void *what) {
     return try;
 }
 
-static struct lock_grant semaphore_acquire(struct lock *lock, int64_t wait_ms) {
+struct lock_grant semaphore_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson_semaphore *self = lock->state;
     const struct push_waiter waiter = {semaphore_attempt, self, &self->channel};
     return push_until_granted(lock, wait_ms, &waiter);
@@ -72,11 +74,5 @@ const struct lock_type LOCK_SEMAPHORE = {
         "because its answer was lost) lets one more client in for ever; a holder that dies takes its permit with it\n"
         "for ever; a lost message leaves its waiter asleep although a permit is free.",
     .source = "Redisson, RedissonSemaphore",
-    .capacity = LOCK_CAPACITY_ASKED,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson_semaphore),
-    .open = semaphore_open,
-    .acquire = semaphore_acquire,
-    .release = semaphore_release,
-    .close = semaphore_close,
+    SEMAPHORE_FIELDS,
 };

@@ -3,8 +3,6 @@
 
 #include "harness/locks/redisson/spin.h"
 
-extern const struct lock_type LOCK_SHARDED_SPIN;
-
 enum { SHARDS = 16 };
 
 struct sharded_spin {
@@ -23,7 +21,7 @@ static enum outcome sharded_spin_open(struct lock *lock) {
     struct sharded_spin *self = lock->state;
     uint32_t shard = hash(lock->options.resource, lock->options.resource_length) % SHARDS;
     int length = snprintf(self->shard, sizeof self->shard, "lock-shard:%u", shard);
-    return redisson_hash_open(&self->base, lock->env, self->shard, (size_t)length, false);
+    return redisson_hash_open(&self->base, lock->env, self->shard, (size_t)length, &SPIN_RULE);
 }
 
 const struct lock_type LOCK_SHARDED_SPIN = {
@@ -39,15 +37,7 @@ const struct lock_type LOCK_SHARDED_SPIN = {
         "number of shards do not exclude each other at all.",
     .source = "lock striping (Goetz et al. 2006, Java Concurrency in Practice, 11.4.3; Guava's Striped) on Redisson's "
               "spin lock",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 192,
+    SPIN_FIELDS,
     .state_size = sizeof(struct sharded_spin),
     .open = sharded_spin_open,
-    .acquire = spin_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = redisson_release,
-    .close = redisson_close,
 };

@@ -3,20 +3,16 @@
 
 #include "harness/locks/common/poll.h"
 
-extern const struct lock_type LOCK_SPIN;
-
 static struct lock_grant spin_attempt(struct lock *lock) {
     return redisson_hash_attempt(lock, lock->state).grant;
 }
 
 struct lock_grant spin_acquire(struct lock *lock, int64_t wait_ms) {
     static const struct poll_pace pace = {.first_ms = 1, .most_ms = 128};
-    return redisson_granted(lock->state, lock, poll_until_granted(lock, wait_ms, &pace, spin_attempt), NULL);
+    return redisson_granted(lock, poll_until_granted(lock, wait_ms, &pace, spin_attempt));
 }
 
-static enum outcome spin_open(struct lock *lock) {
-    return redisson_hash_open(lock->state, lock->env, lock->options.resource, lock->options.resource_length, false);
-}
+const struct redisson_rule SPIN_RULE = {.publishes_nothing = true};
 
 const struct lock_type LOCK_SPIN = {
     .name = "spin",
@@ -30,15 +26,5 @@ const struct lock_type LOCK_SPIN = {
         "for long.\n"
         "Breaks: where pubsub does: a pause past the lease, a failover that loses the lock.",
     .source = "Redisson, RedissonSpinLock with LockOptions.ExponentialBackOff",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 192,
-    .state_size = sizeof(struct redisson),
-    .open = spin_open,
-    .acquire = spin_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = redisson_release,
-    .close = redisson_close,
+    SPIN_FIELDS,
 };

@@ -1,14 +1,16 @@
 /* The Redlock algorithm of redis.io. */
 #include "harness/locks/redlock/redlock.h"
 
-extern const struct lock_type LOCK_REDLOCK;
-
 enum { DRIFT_PERCENT = 1, DRIFT_MS = 2, NODE_LIMIT_PERCENT = 5, NODE_LIMIT_LEAST_MS = 5, EXTENSIONS_MOST = 10 };
 
 const struct poll_pace REDLOCK_PACE = {.first_ms = 50, .most_ms = 50, .spread_ms = 200};
+const struct poll_pace REDLOCK_NODE_PACE = {.first_ms = 100, .most_ms = 100, .spread_ms = 200};
 
-static const struct redlock_rule RULE = {
-    .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .extensions_most = EXTENSIONS_MOST};
+const struct redlock_rule REDLOCK_RULE = {.now_ns = env_mono_ns, .checks = true, .extensions_most = EXTENSIONS_MOST};
+
+static const struct redlock_rule *redlock_rule_of(const struct lock *lock) {
+    return lock->type->variant;
+}
 
 static int64_t validity_ns(const struct lock *lock, const struct redlock_rule *rule) {
     int64_t lease_ns = lock->options.lease_ms * ENV_NS_PER_MS;
@@ -29,8 +31,8 @@ static enum outcome redlock_load(struct lock *lock, struct env *env, int node, i
     return set_nx_px_load_on(lock, node);
 }
 
-enum outcome redlock_open(struct lock *lock, const struct redlock_rule *rule) {
-    ((struct redlock *)lock->state)->rule = rule;
+enum outcome redlock_open(struct lock *lock) {
+    ((struct redlock *)lock->state)->base.renew.source = redlock_rule_of(lock)->renew;
     struct tally tally = majority_ask(lock, lock->env, 0, redlock_load);
     return majority_outcome(&tally);
 }
@@ -44,7 +46,7 @@ static int64_t stated_ns(const struct env *env, const struct redlock_rule *rule,
 
 struct lock_grant redlock_attempt(struct lock *lock) {
     struct redlock *self = lock->state;
-    const struct redlock_rule *rule = self->rule;
+    const struct redlock_rule *rule = redlock_rule_of(lock);
     set_nx_px_new_owner(lock);
     int64_t expires_ns = rule->now_ns(lock->env) + validity_ns(lock, rule);
     struct tally tally = majority_ask_for(ENV_ASKED_GRANT, lock, lock->env, node_limit_ms(lock), set_nx_px_set_on);
@@ -54,8 +56,9 @@ struct lock_grant redlock_attempt(struct lock *lock) {
     if (majority_outcome(&tally) == OUTCOME_OK && !late) {
         self->expires_ns = expires_ns;
         self->extensions = 0;
+        bool states = rule->checks && !rule->grants_for_ever;
         return (struct lock_grant){.outcome = OUTCOME_OK,
-                                   .valid_until_ns = rule->checks ? stated_ns(lock->env, rule, expires_ns) : 0};
+                                   .valid_until_ns = states ? stated_ns(lock->env, rule, expires_ns) : 0};
     }
     majority_ask_for(ENV_ASKED_RELEASE, lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
     return (struct lock_grant){.outcome = tally.silent == tally.nodes ? OUTCOME_UNKNOWN : OUTCOME_REFUSED};
@@ -63,7 +66,7 @@ struct lock_grant redlock_attempt(struct lock *lock) {
 
 enum outcome redlock_extend(struct lock *lock, struct env *env) {
     struct redlock *self = lock->state;
-    const struct redlock_rule *rule = self->rule;
+    const struct redlock_rule *rule = redlock_rule_of(lock);
     int64_t now_ns = rule->now_ns(env), expires_ns = now_ns + validity_ns(lock, rule);
     bool states = rule->checks && !rule->extends_silently, checks_again = states && !rule->extends_lapsed;
     if (now_ns >= self->expires_ns && !rule->extends_lapsed) return OUTCOME_REFUSED;
@@ -84,15 +87,6 @@ enum outcome redlock_release(struct lock *lock) {
     struct tally tally =
         majority_ask_for(ENV_ASKED_RELEASE, lock, lock->env, node_limit_ms(lock), set_nx_px_release_on);
     return majority_outcome(&tally);
-}
-
-enum outcome redlock_open_standard(struct lock *lock) {
-    return redlock_open(lock, &RULE);
-}
-
-struct lock_grant redlock_acquire(struct lock *lock, int64_t wait_ms) {
-    const struct redlock *self = lock->state;
-    return poll_until_granted(lock, wait_ms, self->rule->pace, redlock_attempt);
 }
 
 enum outcome redlock_renew(struct lock *lock) {
@@ -116,14 +110,6 @@ const struct lock_type LOCK_REDLOCK = {
         "jumps, or that comes back without its data, votes twice.",
     .source =
         "redis.io, Distributed Locks with Redis, \"The Redlock algorithm\"; delays and node limit as in redsync v4",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 250,
-    .nodes = REDLOCK_NODES,
-    .state_size = sizeof(struct redlock),
-    .open = redlock_open_standard,
-    .acquire = redlock_acquire,
-    .renew = redlock_renew,
-    .release = redlock_release,
+    REDLOCK_FIELDS,
+    .variant = &REDLOCK_RULE,
 };

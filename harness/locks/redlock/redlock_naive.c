@@ -1,17 +1,6 @@
 /* Redlock as some libraries have it: a majority is enough, however late its answers came. */
 #include "harness/locks/redlock/redlock.h"
 
-extern const struct lock_type LOCK_REDLOCK_NAIVE;
-
-/* A random 100 to 300 ms. */
-static const struct poll_pace PACE = {.first_ms = 100, .most_ms = 100, .spread_ms = 200};
-
-static const struct redlock_rule RULE = {.now_ns = env_wall_ns, .pace = &PACE};
-
-static enum outcome redlock_naive_open(struct lock *lock) {
-    return redlock_open(lock, &RULE);
-}
-
 const struct lock_type LOCK_REDLOCK_NAIVE = {
     .name = "redlock-naive",
     .summary = "redlock without the check of the elapsed time, and by the wall clock",
@@ -25,14 +14,8 @@ const struct lock_type LOCK_REDLOCK_NAIVE = {
         "Breaks: as redlock; a client that is paused while replies wait for it enters when the keys have long\n"
         "expired; and a wall clock that is set back lets it extend a grant that has lapsed.",
     .source = "node-redlock 5 (its retryCount of 10 aside); RedissonRedLock, which has no check and no drift either",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
+    REDLOCK_FIELDS,
     .poll_ms = 300,
-    .nodes = REDLOCK_NODES,
-    .state_size = sizeof(struct redlock),
-    .open = redlock_naive_open,
-    .acquire = redlock_acquire,
-    .renew = redlock_renew,
-    .release = redlock_release,
+    .pace = &REDLOCK_NODE_PACE,
+    .variant = &(const struct redlock_rule){.now_ns = env_wall_ns},
 };

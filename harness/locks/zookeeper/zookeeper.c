@@ -1,8 +1,6 @@
 /* ZooKeeper's recipe for locks: a queue of ephemeral nodes with numbers. */
 #include "harness/locks/zookeeper/zookeeper_queue.h"
 
-extern const struct lock_type LOCK_ZOOKEEPER;
-
 static enum outcome zookeeper_open(struct lock *lock) {
     return zookeeper_queue_open(lock, "lock");
 }

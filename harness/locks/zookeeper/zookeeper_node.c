@@ -1,9 +1,10 @@
 #include "harness/locks/zookeeper/zookeeper_node.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/locks/common/key.h"
 
 static struct zookeeper_node *node_of(const struct lock *lock) {
     return lock->state;
@@ -26,21 +27,14 @@ static bool directory_make(struct lock *lock, const char *path) {
     return reply->kind == ENV_REPLY_ARRAY || reply->kind == ENV_REPLY_ERROR; /* an error: it is there */
 }
 
-static const char ROOT[] = "/lockstorm";
-
 enum outcome zookeeper_directory_ensure(struct lock *lock) {
-    bool made = directory_make(lock, ROOT) && directory_make(lock, node_of(lock)->directory);
+    bool made = directory_make(lock, "/lockstorm") && directory_make(lock, node_of(lock)->directory);
     return made ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
 /* A resource's name may hold any byte, a path may not. */
 char *zookeeper_directory(const struct lock_options *options) {
-    char *directory = malloc(sizeof ROOT + 2 * options->resource_length + 1);
-    if (!directory) abort();
-    char *end = directory + sprintf(directory, "%s/", ROOT);
-    for (size_t each = 0; each < options->resource_length; each++)
-        end += sprintf(end, "%02x", (unsigned)(unsigned char)options->resource[each]);
-    return directory;
+    return key_hexadecimal("/lockstorm/", options->resource, options->resource_length, "");
 }
 
 /* --- the node --- */
@@ -80,7 +74,7 @@ enum zookeeper_step zookeeper_node_find(struct lock *lock) {
 
 enum zookeeper_step zookeeper_node_create(struct lock *lock) {
     struct zookeeper_node *self = node_of(lock);
-    snprintf(self->guid, sizeof self->guid, "%016" PRIx64 "%016" PRIx64, env_random(lock->env), env_random(lock->env));
+    key_draw(lock->env, self->guid);
     char *name = zookeeper_path(self->guid, self->kind, "-");
     char *path = zookeeper_path(self->directory, "/", name);
     self->requested = true;

@@ -1,8 +1,6 @@
 /* The writer of ZooKeeper's recipe for shared locks. */
 #include "harness/locks/zookeeper/zookeeper_queue.h"
 
-extern const struct lock_type LOCK_ZOOKEEPER_WRITE_LOCK;
-
 static enum outcome zookeeper_write_lock_open(struct lock *lock) {
     return zookeeper_queue_open(lock, "write");
 }

@@ -3,8 +3,6 @@
 
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_REDIS_LOCK_30;
-
 enum { RANDOM = 12, TIME = SET_NX_PX_OWNER - RANDOM }; /* digits of the value */
 
 struct redis_lock_30 {
@@ -40,10 +38,6 @@ static struct lock_grant redis_lock_30_attempt(struct lock *lock) {
     return (struct lock_grant){.outcome = outcome};
 }
 
-static struct lock_grant redis_lock_30_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, redis_lock_30_attempt);
-}
-
 const struct lock_type LOCK_REDIS_LOCK_30 = {
     .name = "redis-lock-30",
     .summary = "set-nx-px whose lease is a time in the value, by its holder's clock, judged by the next one's",
@@ -54,13 +48,9 @@ const struct lock_type LOCK_REDIS_LOCK_30 = {
         "clock and its command holds a lock that has expired.",
     .source = "errorception/redis-lock issue 30; dv/redis-semaphore issue 13",
     .fixed = "set-nx-px",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
+    SET_NX_PX_FIELDS,
     .state_size = sizeof(struct redis_lock_30),
     .open = redis_lock_30_open,
-    .acquire = redis_lock_30_acquire,
-    .is_held = set_nx_px_is_held,
-    .release = set_nx_px_release,
+    .attempt = redis_lock_30_attempt,
+    .renew = NULL,
 };

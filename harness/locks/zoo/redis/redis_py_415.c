@@ -3,8 +3,6 @@
 
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_REDIS_PY_415;
-
 /* Texts of equally many digits compare like their numbers. */
 static const char RELEASE[] = "local until_ms = redis.call('get', KEYS[1]) "
                               "if until_ms and until_ms >= ARGV[1] then return redis.call('del', KEYS[1]) end "
@@ -23,10 +21,6 @@ static struct lock_grant redis_py_415_attempt(struct lock *lock) {
     return set_nx_px_attempt_as(lock);
 }
 
-static struct lock_grant redis_py_415_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, redis_py_415_attempt);
-}
-
 const struct lock_type LOCK_REDIS_PY_415 = {
     .name = "redis-py-415",
     .summary = "set-nx-px whose value is a time, deleted by any client that has the same or an earlier one",
@@ -37,12 +31,9 @@ const struct lock_type LOCK_REDIS_PY_415 = {
         "one's lock.",
     .source = "redis-py issue 415, of its lock before 2.10",
     .fixed = "set-nx-px",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
-    .state_size = sizeof(struct set_nx_px),
+    SET_NX_PX_FIELDS,
     .open = redis_py_415_open,
-    .acquire = redis_py_415_acquire,
-    .release = set_nx_px_release,
+    .attempt = redis_py_415_attempt,
+    .renew = NULL,
+    .is_held = NULL,
 };

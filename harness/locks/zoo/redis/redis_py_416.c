@@ -3,16 +3,10 @@
 
 #include "harness/locks/redis/set_nx_px.h"
 
-extern const struct lock_type LOCK_REDIS_PY_416;
-
 static struct lock_grant redis_py_416_attempt(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     snprintf(self->owner, sizeof self->owner, "%0*d", SET_NX_PX_OWNER, 0);
     return set_nx_px_attempt_as(lock);
-}
-
-static struct lock_grant redis_py_416_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, redis_py_416_attempt);
 }
 
 const struct lock_type LOCK_REDIS_PY_416 = {
@@ -24,14 +18,6 @@ const struct lock_type LOCK_REDIS_PY_416 = {
         "Breaks: a client that outlasts its lease releases the next holder's lock.",
     .source = "redis-py issue 416; its thread_local is the answer to it",
     .fixed = "set-nx-px",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
-    .state_size = sizeof(struct set_nx_px),
-    .open = set_nx_px_open,
-    .acquire = redis_py_416_acquire,
-    .renew = set_nx_px_renew,
-    .is_held = set_nx_px_is_held,
-    .release = set_nx_px_release,
+    SET_NX_PX_FIELDS,
+    .attempt = redis_py_416_attempt,
 };

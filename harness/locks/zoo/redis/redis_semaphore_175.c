@@ -2,16 +2,10 @@
 #include "harness/locks/redis/set_nx_px.h"
 #include "harness/locks/zoo/revive.h"
 
-extern const struct lock_type LOCK_REDIS_SEMAPHORE_175;
-
 static enum outcome redis_semaphore_175_open(struct lock *lock) {
     struct set_nx_px *self = lock->state;
     self->renew.source = REVIVE;
     return set_nx_px_open(lock);
-}
-
-static struct lock_grant redis_semaphore_175_acquire(struct lock *lock, int64_t wait_ms) {
-    return poll_until_granted(lock, wait_ms, &SET_NX_PX_PACE, set_nx_px_attempt);
 }
 
 const struct lock_type LOCK_REDIS_SEMAPHORE_175 = {
@@ -23,14 +17,6 @@ const struct lock_type LOCK_REDIS_SEMAPHORE_175 = {
         "not.",
     .source = "swarthy/redis-semaphore issue 175; redsync pull request 149 offers it as SetNXOnExtend",
     .fixed = "set-nx-px",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 1500,
-    .state_size = sizeof(struct set_nx_px),
+    SET_NX_PX_FIELDS,
     .open = redis_semaphore_175_open,
-    .acquire = redis_semaphore_175_acquire,
-    .renew = set_nx_px_renew,
-    .is_held = set_nx_px_is_held,
-    .release = set_nx_px_release,
 };

@@ -1,12 +1,10 @@
 /* A release without an answer, which skips the end of the renewal. */
 #include "harness/locks/redisson/redisson.h"
 
-extern const struct lock_type LOCK_REDISSON_1626;
-
 static enum outcome redisson_1626_release(struct lock *lock) {
     struct redisson *self = lock->state;
-    char request[REDISSON_ID + 1];
-    redisson_id_fill(lock->env, request);
+    char request[KEY_RANDOM + 1];
+    key_draw(lock->env, request);
     env_checkpoint(lock->env, "before-release");
     const struct env_reply *reply = redisson_hash_unlock(self, lock, request);
     bool ours = reply->kind == ENV_REPLY_INTEGER;
@@ -24,14 +22,6 @@ const struct lock_type LOCK_REDISSON_1626 = {
         "other clients wait as long as that process lives.",
     .source = "Redisson issue 1626",
     .fixed = "pubsub",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson),
-    .open = redisson_open,
-    .acquire = redisson_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
+    REDISSON_FIELDS,
     .release = redisson_1626_release,
-    .close = redisson_close,
 };

@@ -1,8 +1,6 @@
 /* Renewal that goes on until the server says that the lock is free. */
 #include "harness/locks/redisson/redisson.h"
 
-extern const struct lock_type LOCK_REDISSON_1966;
-
 static enum outcome redisson_1966_release(struct lock *lock) {
     struct redisson *self = lock->state;
     bool freed;
@@ -23,14 +21,6 @@ const struct lock_type LOCK_REDISSON_1966 = {
         "renewed for ever.",
     .source = "Redisson issue 1966 (fixed in 3.10.5)",
     .fixed = "pubsub",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson),
-    .open = redisson_open,
-    .acquire = redisson_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
+    REDISSON_FIELDS,
     .release = redisson_1966_release,
-    .close = redisson_close,
 };

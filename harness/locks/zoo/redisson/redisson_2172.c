@@ -1,8 +1,6 @@
 /* Several locks as one, taken for twice the caller's wait, which may be -1: no limit. */
 #include "harness/locks/redisson/multi.h"
 
-extern const struct lock_type LOCK_REDISSON_2172;
-
 struct redisson_2172 {
     struct multi base; /* first: the shared functions use it as the lock's state */
     int64_t wait_ms;
@@ -20,10 +18,9 @@ static struct push_try redisson_2172_attempt(struct lock *lock, void *what) {
 
 /* When all are taken, they get the lease that was asked for. */
 static struct lock_grant redisson_2172_acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct multi_rule rule = {.attempt = redisson_2172_attempt, .gives_back_unknown = true};
     struct redisson_2172 *self = lock->state;
     self->wait_ms = wait_ms;
-    struct lock_grant grant = multi_acquire_by(lock, wait_ms, &rule);
+    struct lock_grant grant = multi_acquire(lock, wait_ms);
     if (grant.outcome == OUTCOME_OK) (void)multi_renew(lock);
     return grant;
 }
@@ -38,13 +35,8 @@ const struct lock_type LOCK_REDISSON_2172 = {
         "granted every lock.",
     .source = "Redisson issue 2172 (fixed in 3.11.1)",
     .fixed = "multi",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
+    MULTI_FIELDS,
+    .variant = &(const struct multi_rule){.attempt = redisson_2172_attempt},
     .state_size = sizeof(struct redisson_2172),
-    .open = multi_open,
     .acquire = redisson_2172_acquire,
-    .renew = multi_renew,
-    .release = multi_release,
-    .close = multi_close,
 };

@@ -1,8 +1,6 @@
 /* A waiter in the queue that goes by the answer it got when it queued. */
 #include "harness/locks/redisson/fair.h"
 
-extern const struct lock_type LOCK_REDISSON_3004;
-
 struct redisson_3004 {
     struct fair base; /* first: the shared functions use it as the lock's state */
     bool answered;
@@ -20,10 +18,9 @@ static struct push_try redisson_3004_attempt(struct lock *lock, void *queues) {
 }
 
 static struct lock_grant redisson_3004_acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct fair_rule rule = {.attempt = redisson_3004_attempt, .leaves = true};
     struct redisson_3004 *self = lock->state;
     self->answered = false;
-    return fair_acquire_by(lock, wait_ms, &rule);
+    return fair_acquire(lock, wait_ms);
 }
 
 const struct lock_type LOCK_REDISSON_3004 = {
@@ -36,14 +33,8 @@ const struct lock_type LOCK_REDISSON_3004 = {
         "lock is free.",
     .source = "Redisson issue 3004",
     .fixed = "fair",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
+    FAIR_FIELDS,
+    .variant = &(const struct fair_rule){.base = {FAIR_BASE, .attempt = redisson_3004_attempt}},
     .state_size = sizeof(struct redisson_3004),
-    .open = fair_open,
     .acquire = redisson_3004_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = fair_release,
-    .close = fair_close,
 };

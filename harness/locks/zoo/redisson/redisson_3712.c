@@ -1,13 +1,10 @@
 /* Renewal that is not begun anew for a lock that was lost and is acquired again. */
 #include "harness/locks/redisson/redisson.h"
 
-extern const struct lock_type LOCK_REDISSON_3712;
-
 static struct lock_grant redisson_3712_acquire(struct lock *lock, int64_t wait_ms) {
     struct redisson *self = lock->state;
-    const struct push_waiter waiter = {redisson_hash_attempt, self, &self->channel};
-    struct lock_grant grant = push_until_granted(lock, wait_ms, &waiter);
-    if (grant.outcome != OUTCOME_OK || self->depth == 0) return redisson_granted(self, lock, grant, NULL);
+    struct lock_grant grant = redisson_wait(lock, wait_ms);
+    if (grant.outcome != OUTCOME_OK || self->depth == 0) return redisson_granted(lock, grant);
     self->depth++; /* the bug: an existing entry is assumed to be renewed */
     return grant;
 }
@@ -21,14 +18,6 @@ const struct lock_type LOCK_REDISSON_3712 = {
         "again, the lock lasts for one lease, whatever its holder does.",
     .source = "Redisson issues 3712 and 3714 (fixed in 3.16.1)",
     .fixed = "pubsub",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson),
-    .open = redisson_open,
+    REDISSON_FIELDS,
     .acquire = redisson_3712_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = redisson_release,
-    .close = redisson_close,
 };

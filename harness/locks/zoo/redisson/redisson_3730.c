@@ -1,17 +1,10 @@
 /* A waiter in the queue that waits only for the message of its turn. */
 #include "harness/locks/redisson/fair.h"
 
-extern const struct lock_type LOCK_REDISSON_3730;
-
 static struct push_try redisson_3730_attempt(struct lock *lock, void *queues) {
     struct push_try try = fair_attempt(lock, queues);
     try.again_ms = -1; /* the bug: that the holder's lease ends is no reason to look */
     return try;
-}
-
-static struct lock_grant redisson_3730_acquire(struct lock *lock, int64_t wait_ms) {
-    static const struct fair_rule rule = {.attempt = redisson_3730_attempt, .leaves = true};
-    return fair_acquire_by(lock, wait_ms, &rule);
 }
 
 const struct lock_type LOCK_REDISSON_3730 = {
@@ -24,14 +17,6 @@ const struct lock_type LOCK_REDISSON_3730 = {
         "lock until their own wait is over.",
     .source = "Redisson issue 3730",
     .fixed = "fair",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct fair),
-    .open = fair_open,
-    .acquire = redisson_3730_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = fair_release,
-    .close = fair_close,
+    FAIR_FIELDS,
+    .variant = &(const struct fair_rule){.base = {FAIR_BASE, .attempt = redisson_3730_attempt}},
 };

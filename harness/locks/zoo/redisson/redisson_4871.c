@@ -1,17 +1,11 @@
 /* A release that is sent again, and counts again. */
 #include "harness/locks/redisson/redisson.h"
 
-extern const struct lock_type LOCK_REDISSON_4871;
-
 static const struct env_reply *redisson_4871_unlock(struct redisson *self, struct lock *lock, const char *request) {
     (void)request;
-    char another[REDISSON_ID + 1];
-    redisson_id_fill(lock->env, another); /* the bug: a repetition cannot be told from another release */
+    char another[KEY_RANDOM + 1];
+    key_draw(lock->env, another); /* the bug: a repetition cannot be told from another release */
     return redisson_hash_unlock(self, lock, another);
-}
-
-static enum outcome redisson_4871_release(struct lock *lock) {
-    return redisson_release_by(lock, redisson_4871_unlock);
 }
 
 const struct lock_type LOCK_REDISSON_4871 = {
@@ -24,14 +18,6 @@ const struct lock_type LOCK_REDISSON_4871 = {
         "that held it once is answered that it did not hold it.",
     .source = "Redisson issues 4871 and 5000 (fixed in 3.24.1)",
     .fixed = "pubsub",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson),
-    .open = redisson_open,
-    .acquire = redisson_acquire,
-    .renew = redisson_renew,
-    .is_held = redisson_is_held,
-    .release = redisson_4871_release,
-    .close = redisson_close,
+    REDISSON_FIELDS,
+    .variant = &(const struct redisson_rule){.unlock = redisson_4871_unlock},
 };

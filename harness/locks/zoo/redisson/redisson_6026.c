@@ -1,8 +1,6 @@
 /* A waiter that loses its subscription and goes on waiting. */
 #include "harness/locks/redisson/semaphore.h"
 
-extern const struct lock_type LOCK_REDISSON_6026;
-
 enum { DAY_MS = 24 * 3600 * 1000 }; /* as good as for ever */
 
 static bool await(struct env *env, const struct key *channel, int64_t limit_ms) {
@@ -31,11 +29,6 @@ const struct lock_type LOCK_REDISSON_6026 = {
         "free.",
     .source = "Redisson issues 6026, 2180 and 2181",
     .fixed = "semaphore",
-    .capacity = LOCK_CAPACITY_ASKED,
-    .waits = LOCK_WAITS_PUSH,
-    .state_size = sizeof(struct redisson_semaphore),
-    .open = semaphore_open,
+    SEMAPHORE_FIELDS,
     .acquire = redisson_6026_acquire,
-    .release = semaphore_release,
-    .close = semaphore_close,
 };

@@ -1,8 +1,6 @@
 /* Redlock whose validity begins with the first of its tries, however many were refused since. */
 #include "harness/locks/redlock/redlock.h"
 
-extern const struct lock_type LOCK_NODE_REDLOCK_299;
-
 struct node_redlock_299 {
     struct redlock base; /* first: the shared functions use it as the lock's state */
     int64_t asked_ns;    /* when the caller asked for the lock */
@@ -21,7 +19,7 @@ static struct lock_grant node_redlock_299_attempt(struct lock *lock) {
 static struct lock_grant node_redlock_299_acquire(struct lock *lock, int64_t wait_ms) {
     struct node_redlock_299 *self = lock->state;
     self->asked_ns = env_mono_ns(lock->env);
-    return poll_until_granted(lock, wait_ms, self->base.rule->pace, node_redlock_299_attempt);
+    return poll_acquire(lock, wait_ms);
 }
 
 const struct lock_type LOCK_NODE_REDLOCK_299 = {
@@ -34,14 +32,9 @@ const struct lock_type LOCK_NODE_REDLOCK_299 = {
         "works beyond it.",
     .source = "node-redlock issue 299, and 283 and 169 before it",
     .fixed = "redlock",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 250,
-    .nodes = REDLOCK_NODES,
+    REDLOCK_FIELDS,
+    .variant = &REDLOCK_RULE,
     .state_size = sizeof(struct node_redlock_299),
-    .open = redlock_open_standard,
     .acquire = node_redlock_299_acquire,
-    .renew = redlock_renew,
-    .release = redlock_release,
+    .attempt = node_redlock_299_attempt,
 };

@@ -2,25 +2,10 @@
 #include "harness/locks/redlock/redlock.h"
 #include "harness/locks/zoo/revive.h"
 
-extern const struct lock_type LOCK_REDLOCK_NET_48;
-
-static const struct redlock_rule RULE = {
-    .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .extends_lapsed = true};
-
-static enum outcome redlock_net_48_open(struct lock *lock) {
-    struct redlock *self = lock->state;
-    self->base.renew.source = REVIVE;
-    return redlock_open(lock, &RULE);
-}
-
 /* A conflict is one more failure, after which the timer fires again: a refusal counts like a missing answer. */
-static enum outcome extend(struct lock *lock, struct env *env) {
+static enum outcome extend_whatever_happens(struct lock *lock, struct env *env) {
     enum outcome outcome = redlock_extend(lock, env);
     return outcome == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;
-}
-
-static struct lock_grant redlock_net_48_acquire(struct lock *lock, int64_t wait_ms) {
-    return redlock_acquire_renewed(lock, wait_ms, redlock_attempt, extend);
 }
 
 const struct lock_type LOCK_REDLOCK_NET_48 = {
@@ -33,14 +18,10 @@ const struct lock_type LOCK_REDLOCK_NET_48 = {
         "happened in between.",
     .source = "RedLock.net issue 48",
     .fixed = "redlock-renew",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 250,
-    .nodes = REDLOCK_NODES,
-    .state_size = sizeof(struct redlock),
-    .open = redlock_net_48_open,
-    .acquire = redlock_net_48_acquire,
-    .release = redlock_release_renewed,
-    .close = redlock_close_renewed,
+    REDLOCK_RENEWED_FIELDS,
+    .variant = &(const struct redlock_rule){.now_ns = env_mono_ns,
+                                            .checks = true,
+                                            .extend = extend_whatever_happens,
+                                            .renew = REVIVE,
+                                            .extends_lapsed = true},
 };

@@ -2,17 +2,6 @@
 #include "harness/locks/redlock/redlock.h"
 #include "harness/locks/zoo/revive.h"
 
-extern const struct lock_type LOCK_REDLOCK_RB_36;
-
-static const struct redlock_rule RULE = {
-    .now_ns = env_mono_ns, .pace = &REDLOCK_PACE, .checks = true, .extends_lapsed = true};
-
-static enum outcome redlock_rb_36_open(struct lock *lock) {
-    struct redlock *self = lock->state;
-    self->base.renew.source = REVIVE;
-    return redlock_open(lock, &RULE);
-}
-
 const struct lock_type LOCK_REDLOCK_RB_36 = {
     .name = "redlock-rb-36",
     .summary = "redlock whose extension sets the key when it is gone, and does not check the time",
@@ -23,14 +12,7 @@ const struct lock_type LOCK_REDLOCK_RB_36 = {
         "holder works on with what it knew before.",
     .source = "redlock-rb issue 36; redsync's SetNXOnExtend does the same when asked to",
     .fixed = "redlock",
-    .traits = LOCK_TRAIT_LEASE,
-    .capacity = 1,
-    .waits = LOCK_WAITS_POLLING,
-    .poll_ms = 250,
-    .nodes = REDLOCK_NODES,
-    .state_size = sizeof(struct redlock),
-    .open = redlock_rb_36_open,
-    .acquire = redlock_acquire,
-    .renew = redlock_renew,
-    .release = redlock_release,
+    REDLOCK_FIELDS,
+    .variant =
+        &(const struct redlock_rule){.now_ns = env_mono_ns, .checks = true, .renew = REVIVE, .extends_lapsed = true},
 };
