@@ -16,8 +16,6 @@ from lockstorm.search.schedule_file import ScheduleFile, parse_schedule_file
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake, plant
-from tests.helpers.planted_renewals import MISTAKES, renewing_plugin
-from tests.helpers.planted_traces import plugin_with_trace
 from tests.helpers.support import lockstorm
 
 CALM_FAULTS = (
@@ -44,22 +42,22 @@ def evidence_of(result: dict[str, Any], name: str) -> str:
     "mistake,faults,require,said",
     daily(
         [
-            ("blind-pexpire", "pause-client", "ownership", "lengthened what client-"),
-            ("unstopped", "none", "lease", "sent after the release"),
-            ("blind-set", "hold-request", "lease", "made the lock's key again"),
-            ("deaf", "pause-client", "lease", "no server that heard of it had a key of its own"),
+            ("BLIND_PEXPIRE", "pause-client", "ownership", "lengthened what client-"),
+            ("UNSTOPPED", "none", "lease", "sent after the release"),
+            ("BLIND_SET", "hold-request", "lease", "made the lock's key again"),
+            ("DEAF", "pause-client", "lease", "no server that heard of it had a key of its own"),
         ],
-        [("deaf", "pause-client", "lease", "no server that heard of it had a key of its own")],
+        [("DEAF", "pause-client", "lease", "no server that heard of it had a key of its own")],
         "one more mistake in a renewal",
         3,
     ),
 )
 def test_a_mistake_in_a_renewal_is_found(tmp_path: Path, mistake: str, faults: str, require: str, said: str) -> None:
-    extends = mistake == "deaf"
-    file = renewing_plugin(tmp_path, mistake)
+    extends = mistake == "DEAF"
+    file = one_mistake(tmp_path, "watched", mistake)
     result = search(f"plugin:{file}", faults, require, extends=extends, fixed_lease=extends)
     assert said in evidence_of(result, require)
-    twin = search(f"plugin:{renewing_plugin(tmp_path)}", faults, require, extends=extends, fixed_lease=extends)
+    twin = search(f"plugin:{one_mistake(tmp_path, 'watched')}", faults, require, extends=extends, fixed_lease=extends)
     assert twin["exit"] == 0, twin["sentence"]
     assert twin["verdict"][require]["schedules"]["holds"] > 100
 
@@ -88,7 +86,7 @@ def test_the_bound_of_a_search_is_what_its_pattern_promises_and_its_faults_may_a
 
 
 def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:
-    result = search(f"plugin:{renewing_plugin(tmp_path, 'blind-pexpire')}", "pause-client", "ownership")
+    result = search(f"plugin:{one_mistake(tmp_path, 'watched', 'BLIND_PEXPIRE')}", "pause-client", "ownership")
     (tmp_path / "found").write_text(result["found"]["file"])
     told = lockstorm("replay", str(tmp_path / "found")).stdout
     assert re.search(r"server +lengthens what client-\d holds, for a renewal of client-\d", told), told
@@ -96,7 +94,7 @@ def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("require", daily(["ownership", "lease"], ["lease"], "one more property of the same lock", 3))
 def test_a_right_watchdog_stands_all_faults(tmp_path: Path, require: str) -> None:
-    result = search(f"plugin:{renewing_plugin(tmp_path)}", CALM_FAULTS, require, schedules=1000)
+    result = search(f"plugin:{one_mistake(tmp_path, 'watched')}", CALM_FAULTS, require, schedules=1000)
     counts = result["verdict"][require]["schedules"]
     assert (result["exit"], counts["violated"]) == (0, 0), result["sentence"]
 
@@ -114,10 +112,6 @@ def test_ownership_is_counted_shown_and_shrunk_to_where_it_is_required() -> None
     verdict = right["verdict"]["ownership"]
     assert (right["exit"], verdict["status"], verdict["count"]) == (0, "holds", 0), right["sentence"]
     assert verdict["schedules"]["holds"] > 100 and right["sentence"].startswith("0 violations in 1,000 schedules")
-
-
-def test_every_mistake_is_played() -> None:
-    assert {*MISTAKES} == {"blind-pexpire", "blind-set", "deaf", "unstopped"}
 
 
 # --- a client that keeps to its validity ---
@@ -260,27 +254,27 @@ def test_fairness_is_refused_where_it_would_stay_open(lock: str, faults: str, re
 
 
 @pytest.mark.parametrize(
-    "mistake,faults,said",
+    "lock,mistake,faults,said",
     daily(
         [
-            ("place-kept", "none", "entries"),
-            ("scripts-removed", "none", "entries"),
-            ("unanswered-kept", "lose-reply", "entries"),
-            ("subscription-kept", "none", "subscriptions"),
+            ("list", "PLACE_KEPT", "none", "entries"),
+            ("list", "SCRIPTS_REMOVED", "none", "entries"),
+            ("pair", "UNANSWERED_KEPT", "lose-reply", "entries"),
+            ("channel", "SUBSCRIPTION_KEPT", "none", "subscriptions"),
         ],
-        [("place-kept", "none", "entries"), ("scripts-removed", "none", "entries")],
+        [("list", "PLACE_KEPT", "none", "entries"), ("list", "SCRIPTS_REMOVED", "none", "entries")],
         "one more mistake of a refused acquire",
         3,
     ),
 )
-def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, faults: str, said: str) -> None:
+def test_what_a_refused_acquire_leaves_is_found(
+    tmp_path: Path, lock: str, mistake: str, faults: str, said: str
+) -> None:
     """Clients wait for a shorter time than another works, so some of them give up."""
     requests: dict[str, Any] = {"work_ms": 300, "wait_ms": 100, "schedules": 800}
-    planted = plugin_with_trace(tmp_path, mistake, planted=True)
-    found = search(f"plugin:{planted}", faults, "liveness", **requests)
+    found = search(f"plugin:{one_mistake(tmp_path, lock, mistake)}", faults, "liveness", **requests)
     assert f"of {said} of client-" in evidence_of(found, "liveness")
-    right = plugin_with_trace(tmp_path, mistake, planted=False)
-    twin = search(f"plugin:{right}", CALM_FAULTS, "liveness", **requests)
+    twin = search(f"plugin:{one_mistake(tmp_path, lock)}", CALM_FAULTS, "liveness", **requests)
     assert twin["exit"] == 0, twin["sentence"]
     assert twin["verdict"]["liveness"]["schedules"]["holds"] > 20
 
@@ -288,7 +282,7 @@ def test_what_a_refused_acquire_leaves_is_found(tmp_path: Path, mistake: str, fa
 @pytest.mark.slow("compares two searches in full", seconds=6)
 def test_what_servers_are_asked_depends_on_nothing_but_the_seed(tmp_path: Path) -> None:
     """Also the records of renewals and of what is left, in one process and in two."""
-    file = plugin_with_trace(tmp_path, "place-kept", planted=True)
+    file = one_mistake(tmp_path, "list", "PLACE_KEPT")
     for lock, faults in ((f"plugin:{file}", "none"), ("redlock-renew", CALM_FAULTS), ("fair", CALM_FAULTS)):
         requests: dict[str, Any] = {"schedules": 60, "keep_going": True, "wait_ms": 100, "seed": 7}
         one = search(lock, faults, "ownership,lease,liveness", **requests)

@@ -11,30 +11,7 @@ from lockstorm.results.event import Event
 from lockstorm.search.explore import replay_schedule, search_schedules
 from lockstorm.search.schedule_file import ScheduleFile
 from lockstorm.search.search_plan import SearchRequest, plan_search
-from tests.helpers.planted_plugins import built_from, plant
-
-# The lock is an element of a list; a release that has lost its connection is tried a second time.
-BATON = """
-#include "lockstorm.h"
-static enum outcome open(struct lock *lock) {
-    if (env_command(lock->env, 0, "SETNX made 1")->integer) env_command(lock->env, 0, "RPUSH baton 1");
-    return OUTCOME_OK;
-}
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    (void)wait_ms;
-    const struct env_reply *reply = env_command_blocking(lock->env, 0, 3000, "BLPOP baton 3");
-    enum outcome unasked = reply->kind == ENV_REPLY_NIL ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
-    return (struct lock_grant){.outcome = reply->kind == ENV_REPLY_ARRAY ? OUTCOME_OK : unasked};
-}
-static enum outcome release(struct lock *lock) {
-    const struct env_reply *reply = env_command(lock->env, 0, "RPUSH baton 1");
-    if (reply->kind != ENV_REPLY_INTEGER) reply = env_command(lock->env, 0, "RPUSH baton 1");
-    return reply->kind == ENV_REPLY_INTEGER ? OUTCOME_OK : OUTCOME_UNKNOWN;
-}
-const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;
-const struct lock_type lockstorm_lock = {.name = "baton", .summary = "the element of a list", .capacity = 1,
-    .waits = LOCK_WAITS_BLOCKING_POP, .open = open, .acquire = acquire, .release = release};
-"""
+from tests.helpers.planted_plugins import one_mistake, plant
 
 
 def schedule_of(lock: str, *lines: str, **changes: object) -> ScheduleFile:
@@ -67,7 +44,7 @@ def history_of(schedule: ScheduleFile) -> list[Event]:
 @pytest.mark.parametrize("fault", ["crash-server", "crash-server-empty"])
 def test_what_a_server_pushes_to_a_lost_connection_reaches_no_client(tmp_path: Path, fault: str) -> None:
     """A client that was blocked when its connection was lost has no answer, even if the lock is released later."""
-    file = built_from(BATON, tmp_path)
+    file = one_mistake(tmp_path, "baton")
     lines = ("before client-1 4: client-2", f"before client-1 6: {fault} redis-1")
     events = history_of(schedule_of(f"plugin:{file}", *lines))
     of_lock = [

@@ -1,5 +1,6 @@
 """Builds plug-ins for tests, as a user does: the shipped example with some of its text replaced."""
 
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,5 +39,5 @@ def one_mistake(directory: Path, lock: str, *mistakes: str) -> str:
     """The shared object of a lock of tests/c with these mistakes; without any, the right one."""
     room = paths.ROOT / "tests" / "c"
     source = (room / f"{lock}_lock_plugin.c").read_text()
-    flags = ["-I", str(room), *(f"-D{each}" for each in mistakes)]
-    return built_from(source, directory, f"{lock}{''.join(mistakes)}.so", *flags)
+    name = re.sub(r"\W+", "-", f"{lock}{''.join(mistakes)}")
+    return built_from(source, directory, f"{name}.so", "-I", str(room), *(f"-D{each}" for each in mistakes))

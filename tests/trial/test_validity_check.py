@@ -14,35 +14,15 @@ from lockstorm.storm.storm_schedule import Schedule, StormEvent
 from lockstorm.trial.client import Client
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
-from tests.helpers.planted_plugins import built_from
+from tests.helpers.planted_plugins import one_mistake
 from tests.helpers.support import trial
 
-# Everybody is granted this lock at once, for a time that the trial chooses; a renewal announces TOLD.
-SOURCE = """
-#include "lockstorm.h"
-
-static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
-    (void)wait_ms;
-    return (struct lock_grant){.outcome = OUTCOME_OK, .valid_until_ns = GRANTED};
-}
-
-static enum outcome renew(struct lock *lock) {
-    env_tell_validity(lock->env, TOLD);
-    return OUTCOME_OK;
-}
-
-const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;
-const struct lock_type lockstorm_lock = {
-    .name = "states", .summary = "states", .capacity = 1, .acquire = acquire, .renew = renew};
-"""
 IN_1_S = "env_mono_ns(lock->env) + 1000 * ENV_NS_PER_MS"
 OVER = "the validity that the lock stated is over"
 
 
 def stating(directory: Path, granted: str, told: str = "0") -> str:
-    source = SOURCE.replace("GRANTED", granted).replace("TOLD", told)
-    used = source if "lock->env" in granted else source.replace("(void)wait_ms", "(void)lock, (void)wait_ms")
-    return f"plugin:{built_from(used, directory)}"
+    return f"plugin:{one_mistake(directory, 'stating', f'GRANTED={granted}', f'TOLD={told}', 'ANSWER=OUTCOME_OK')}"
 
 
 def writes_of(running: Trial, client: Client) -> int:
