@@ -2,7 +2,7 @@
 
 lockstorm compare --lock set-nx-px,pubsub,blpop,fair --waiters 200,1000,9800 --work 10ms --duration 20s --rate none \\
     -o costs.json
-.venv/bin/python docs/plot_waiters.py costs.json docs/waiters.svg
+.venv/bin/python bench/plot_waiters.py costs.json bench/results/waiters.svg
 
 Panels side by side, waiters to the right and a cost upwards, both logarithmic; a line for each lock."""
 
