@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstorm.attach.lock_traces import POSTGRES_TABLES
+from lockstorm.attach.run_names import POSTGRES_TABLES
 from lockstorm.native.library import locks_on
 from lockstorm.servers.services import missing
 from tests.helpers.attaching import attach_refused, attach_to, children_of, traces_of_clients, wait_for_work

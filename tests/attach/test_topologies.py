@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from lockstorm.attach.gateway import Gateway
-from lockstorm.attach.server_address import parse_address
-from lockstorm.attach.tls_files import TlsFiles
+from lockstorm.attach.server_address import TlsFiles, parse_address
 from lockstorm.process.held_port import HeldPort
 from lockstorm.process.line_client import LineClient
 from lockstorm.servers.topology import cluster_ranges

@@ -9,7 +9,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 
-from lockstorm.attach.tls_files import TlsFiles
+from lockstorm.attach.server_address import TlsFiles
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_positions import find_key_lines

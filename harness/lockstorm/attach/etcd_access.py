@@ -8,14 +8,14 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from lockstorm.attach.http_filter import HttpFilter
 from lockstorm.attach.run_names import PREFIX, key_prefixes
-from lockstorm.attach.server_access import ANY_LEASE_MS, ServerAccess, ServerLine
+from lockstorm.attach.server_access import ANY_LEASE_MS, ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport
+from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, first_answer, not_answered_as
 from lockstorm.base.errors import UsageError
 
 GRANT, LEASES = "/v3/lease/grant", "/v3/lease/leases"
@@ -67,11 +67,7 @@ class EtcdAccess(ServerAccess):
         return UsageError(refusal)
 
     def locate(self) -> Seed:
-        return self.first_answer(self._try)
-
-    def _try(self, seed: Seed) -> Seed:
-        self._transport.connect(seed).close()
-        return seed
+        return first_answer(self.address.seeds, self._transport.reach)
 
     def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
         connected = self._transport.open(seed)
@@ -171,40 +167,32 @@ class EtcdAccess(ServerAccess):
             raise UsageError(f"{self.address.shown} refuses {path}: {refusal}") from None
 
     def _ask_plainly(self, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
-        return self.first_answer(lambda seed: self._ask_one(seed, path, question, token))
+        return first_answer(self.address.seeds, lambda seed: self._ask_one(seed, path, question, token))
 
     def _ask_one(self, seed: Seed, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
-        where = place(*seed)
         with contextlib.closing(http.client.HTTPConnection(*seed, timeout=CONNECT_LIMIT_S)) as connection:
             connection.sock = self._transport.open(seed)
-            try:
+            with self._transport.explained(seed, connection.sock, partial(_explain, seed)):
                 connection.request("POST", path, json.dumps(question), {"Authorization": token} if token else {})
                 answer = connection.getresponse()
                 text = answer.read()
-            except TimeoutError:
-                raise UsageError(
-                    f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
-                ) from None
-            except OSError as error:
-                raise UsageError(self._transport.explain_end(seed, error)) from None
-            except http.client.HTTPException:
-                raise UsageError(_not_etcd(where)) from None
-        return _said_by(where, answer.status, text)
+        return _said_by(seed, answer.status, text)
 
 
-def _said_by(where: str, status: int, text: bytes) -> EtcdAnswer:
+def _explain(seed: Seed, error: Exception) -> str:
+    is_no_http = isinstance(error, http.client.HTTPException) and not isinstance(error, OSError)
+    return not_answered_as(seed, "etcd") if is_no_http else ""  # a lost connection can be both
+
+
+def _said_by(seed: Seed, status: int, text: bytes) -> EtcdAnswer:
     try:
         said: EtcdAnswer = json.loads(text)
         if status == http.client.OK and isinstance(said, dict):
             return said
         refusal = str(said.get("error") or said["message"])
     except (ValueError, KeyError, AttributeError):
-        raise UsageError(_not_etcd(where)) from None
+        raise UsageError(not_answered_as(seed, "etcd")) from None
     raise EtcdRefusal(refusal)
-
-
-def _not_etcd(where: str) -> str:
-    return f"{where} answers, but not as etcd does: check the host and the port"
 
 
 def _range_of(prefix: str) -> dict[str, str]:

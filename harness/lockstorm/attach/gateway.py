@@ -10,23 +10,10 @@ from typing import Self
 
 import msgspec
 
-from lockstorm.attach.gateway_lines import (
-    Begin,
-    BeginCommand,
-    BeginFault,
-    BeginTrial,
-    EndCommand,
-    EndFault,
-    GatewayAnswer,
-    GatewayRequest,
-    LeaseRange,
-    Remains,
-    Survey,
-)
+from lockstorm.attach.gateway_lines import Begin, GatewayAnswer, GatewayRequest
 from lockstorm.attach.run_names import PREFIX, describe_traces, directory_of, resource_of
-from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress
-from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.tls_files import TlsFiles
+from lockstorm.attach.server_access import ServerSurvey
+from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, TlsFiles
 from lockstorm.attach.transport import Login
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
@@ -112,37 +99,37 @@ class Gateway:
 
     def survey(self) -> ServerSurvey:
         """What is at the servers. Raises UsageError if a lock cannot work on them."""
-        survey = self._ask(Survey()).survey
+        survey = self._ask(GatewayRequest("survey")).survey
         assert survey
         return survey
 
     def lease_range_ms(self) -> tuple[int, int]:
         """The shortest and the longest lease that the servers grant. Touches them: it asks for leases."""
-        return self._ask(LeaseRange()).lease_range_ms
+        return self._ask(GatewayRequest("lease-range")).lease_range_ms
 
     def remains(self) -> dict[bytes, int]:
         """What clients of this run have there: name -> ms until it expires; below 0: never. Raises Inconclusive."""
         try:
-            found = self._ask(Remains()).remains
+            found = self._ask(GatewayRequest("remains")).remains
         except UsageError as reason:
             raise Inconclusive(str(reason)) from None
         return {os.fsencode(name): left_ms for name, left_ms in found.items()}
 
     def begin_fault(self, fault: str, heal: str, limit_s: float) -> None:
-        self._ask(BeginFault(fault, heal, limit_s))
+        self._ask(GatewayRequest("begin-fault", fault, heal, limit_s))
 
     def begin_command(self, group: int) -> None:
-        self._ask(BeginCommand(group))
+        self._ask(GatewayRequest("begin-command", group=group))
 
     def end_command(self) -> None:
-        self._ask(EndCommand())
+        self._ask(GatewayRequest("end-command"))
 
     def end_fault(self, fault: str) -> None:
-        self._ask(EndFault(fault))
+        self._ask(GatewayRequest("end-fault", fault))
 
     def begin_trial(self) -> None:
         """Clients may be let through from now on. Removes what earlier trials have left at the servers."""
-        self.removed += self._ask(BeginTrial()).removed
+        self.removed += self._ask(GatewayRequest("begin-trial")).removed
 
     def _ask(self, request: Begin | GatewayRequest) -> GatewayAnswer:
         assert self._process and self._process.stdin and self._process.stdout

@@ -1,9 +1,22 @@
 """The lines between the driver (gateway.py) and the gateway (gateway_main.py): a request a line, and its answer."""
 
+from typing import Literal
+
 import msgspec
 
-from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.server_access import ServerSurvey
 from lockstorm.attach.transport import Login
+
+Request = Literal[
+    "survey",
+    "lease-range",
+    "remains",
+    "begin-trial",  # comes before the first client of a trial; removes what an earlier trial has left
+    "begin-fault",  # from now on the gateway would heal the fault, if the driver cannot
+    "end-fault",
+    "begin-command",  # of the team: its process group must not outlive the driver
+    "end-command",
+]
 
 
 class Begin(msgspec.Struct, frozen=True):
@@ -15,49 +28,14 @@ class Begin(msgspec.Struct, frozen=True):
     variables: dict[str, str]
 
 
-class GatewayRequest(msgspec.Struct, frozen=True, tag_field="do"):
+class GatewayRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """Every other line of the driver."""
 
-
-class Survey(GatewayRequest, frozen=True, tag="survey"):
-    pass
-
-
-class LeaseRange(GatewayRequest, frozen=True, tag="lease-range"):
-    pass
-
-
-class Remains(GatewayRequest, frozen=True, tag="remains"):
-    pass
-
-
-class BeginTrial(GatewayRequest, frozen=True, tag="begin-trial"):
-    """Comes before the first client of a trial. Removes what an earlier trial has left."""
-
-
-class BeginFault(GatewayRequest, frozen=True, tag="begin-fault"):
-    """From now on the gateway would heal the fault, if the driver cannot."""
-
-    fault: str
-    heal: str
-    limit_s: float
-
-
-class EndFault(GatewayRequest, frozen=True, tag="end-fault"):
-    fault: str
-
-
-class BeginCommand(GatewayRequest, frozen=True, tag="begin-command"):
-    """The process group of a command of the team, which must not outlive the driver."""
-
-    group: int
-
-
-class EndCommand(GatewayRequest, frozen=True, tag="end-command"):
-    pass
-
-
-AnyRequest = Survey | LeaseRange | Remains | BeginTrial | BeginFault | EndFault | BeginCommand | EndCommand
+    do: Request
+    fault: str = ""
+    heal: str = ""
+    limit_s: float = 0.0
+    group: int = 0
 
 
 class GatewayAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,19 +17,7 @@ from pathlib import Path
 import msgspec
 
 from lockstorm.attach.etcd_access import EtcdAccess
-from lockstorm.attach.gateway_lines import (
-    AnyRequest,
-    Begin,
-    BeginCommand,
-    BeginFault,
-    BeginTrial,
-    EndCommand,
-    EndFault,
-    GatewayAnswer,
-    LeaseRange,
-    Remains,
-    Survey,
-)
+from lockstorm.attach.gateway_lines import Begin, GatewayAnswer, GatewayRequest
 from lockstorm.attach.postgres_access import PostgresAccess
 from lockstorm.attach.redis_access import RedisAccess
 from lockstorm.attach.relay import Relay
@@ -70,24 +58,22 @@ class GatewayProcess:
         self.relay = Relay(self.access, self.listener)
         self.relay.start()
 
-    def obey(self, request: AnyRequest) -> GatewayAnswer:
-        match request:
-            case BeginFault():
+    def obey(self, request: GatewayRequest) -> GatewayAnswer:
+        match request.do:
+            case "begin-fault":
                 self._heals[request.fault] = request.heal, request.limit_s
-            case EndFault():
+            case "end-fault":
                 self._heals.pop(request.fault, None)
-            case BeginCommand():
+            case "begin-command" | "end-command":
                 self._group = request.group
-            case EndCommand():
-                self._group = 0
-            case Survey():
+            case "survey":
                 return GatewayAnswer(survey=self.access.survey())
-            case LeaseRange():
+            case "lease-range":
                 self._touched = True
                 return GatewayAnswer(lease_range_ms=self.access.lease_range_ms())
-            case Remains():
+            case "remains":
                 return GatewayAnswer(remains=self.access.remains())
-            case BeginTrial():
+            case "begin-trial":
                 return GatewayAnswer(removed=self._begin_trial())
         return GatewayAnswer()
 
@@ -135,7 +121,7 @@ def _main() -> None:
         return
     gateway = process
     while line := sys.stdin.readline():
-        _answered(partial(gateway.obey, msgspec.json.decode(line, type=AnyRequest)))
+        _answered(partial(gateway.obey, msgspec.json.decode(line, type=GatewayRequest)))
     _answered(gateway.clean_up)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from lockstorm.attach.postgres_wire import (
     NO_PASSWORD,
@@ -15,10 +16,9 @@ from lockstorm.attach.postgres_wire import (
     read_startup,
 )
 from lockstorm.attach.run_names import schema_of
-from lockstorm.attach.server_access import ServerAccess, ServerLine
+from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport
+from lockstorm.attach.transport import Login, Seed, Transport, not_answered_as
 from lockstorm.base.errors import UsageError
 
 SURVEY = """SELECT current_setting('server_version'), pg_is_in_recovery(),
@@ -54,7 +54,7 @@ class PostgresAccess(ServerAccess):
         if not read_startup(client):
             raise ConnectionResetError("the client did not begin a session")
         connected = self._open(seed)
-        with self._explained(seed, connected):
+        with self._explained(seed, connected.socket):
             connected.rows(f"SET search_path = {self._schema}")
         return ServerLine(connected.socket, connected.greeting)
 
@@ -91,7 +91,7 @@ class PostgresAccess(ServerAccess):
     def _rows(self, statement: str) -> list[list[str]]:
         """A statement in a session of our own."""
         seed = self.locate()
-        with self._opened() as connected, self._explained(seed, connected):
+        with self._opened() as connected, self._explained(seed, connected.socket):
             connected.rows(PATIENCE)
             return connected.rows(statement)
 
@@ -107,13 +107,13 @@ class PostgresAccess(ServerAccess):
         if address.tls:
             plain = self._encrypt(seed, plain)
         connected = PostgresConnection(plain)
-        with self._explained(seed, connected):
+        with self._explained(seed, connected.socket):
             settings = {"application_name": self.run, "client_encoding": "UTF8"}
             connected.log_in(address.user, address.name, self._login.password, settings)
         return connected
 
     def _encrypt(self, seed: Seed, plain: socket.socket) -> socket.socket:
-        with self._explained(seed, PostgresConnection(plain)):
+        with self._explained(seed, plain):
             plain.sendall(struct.pack("!II", 8, SSL_REQUEST))
             answer = plain.recv(1)
         if answer == b"S":
@@ -121,29 +121,22 @@ class PostgresAccess(ServerAccess):
         plain.close()
         if answer == b"N":
             raise UsageError(f"{place(*seed)} does not speak TLS: use sslmode=disable if it expects none")
-        raise UsageError(_not_postgres(seed) if answer else f"{place(*seed)} closes the connection")
+        raise UsageError(
+            not_answered_as(seed, "a PostgreSQL server") if answer else f"{place(*seed)} closes the connection"
+        )
 
-    @contextlib.contextmanager
-    def _explained(self, seed: Seed, connected: PostgresConnection) -> Iterator[None]:
-        """Closes the connection if something fails, and says what in one sentence."""
+    def _explained(self, seed: Seed, connected: socket.socket) -> AbstractContextManager[None]:
+        return self._transport.explained(seed, connected, lambda error: self._explain(seed, error))
+
+    def _explain(self, seed: Seed, error: Exception) -> str:
         where = place(*seed)
-        try:
-            yield
-            return
-        except PostgresRefusal as refusal:
-            text = self._explain_refusal(where, refusal)
-        except UnknownLogin:
-            text = (
+        if isinstance(error, PostgresRefusal):
+            return self._explain_refusal(where, error)
+        if isinstance(error, UnknownLogin):
+            return (
                 f"{where} asks for a kind of login that attach does not know: it knows passwords (scram-sha-256, md5)"
             )
-        except NotPostgres:
-            text = _not_postgres(seed)
-        except TimeoutError:
-            text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
-        except OSError as error:
-            text = self._transport.explain_end(seed, error)
-        connected.socket.close()
-        raise UsageError(text) from None
+        return not_answered_as(seed, "a PostgreSQL server") if isinstance(error, NotPostgres) else ""
 
     def _explain_refusal(self, where: str, refusal: PostgresRefusal) -> str:
         user, variable = self.address.user, self._login.variable
@@ -158,7 +151,3 @@ class PostgresAccess(ServerAccess):
         if refusal.state == NO_DATABASE:
             return f"{where} has no database called {self.address.name}: check the URL"
         return f"{where} refuses to work with lockstorm: {refusal}"
-
-
-def _not_postgres(seed: Seed) -> str:
-    return f"{place(*seed)} answers, but not as a PostgreSQL server does: check the host and the port"

@@ -3,16 +3,15 @@
 import contextlib
 import socket
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from lockstorm.attach.run_names import resource_of
-from lockstorm.attach.server_access import ServerAccess, ServerLine
-from lockstorm.attach.server_address import ServerAddress
-from lockstorm.attach.server_connection import ServerConnector
-from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import Login, Seed, reason_of
+from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
+from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, place
+from lockstorm.attach.transport import Login, Seed, Transport, first_answer, not_answered_as, reason_of
 from lockstorm.base.errors import UsageError
-from lockstorm.process.line_client import Refusal, RespConnection
+from lockstorm.process.line_client import NotRedis, Refusal, RespConnection
 from lockstorm.servers.topology import slot_of
 
 SCAN_COUNT = 1000
@@ -24,29 +23,22 @@ WRONG_MODE = {  # INFO's redis_mode -> what its URL would have to be
 
 
 class RedisAccess(ServerAccess):
-    """One server, the master under sentinels, or the master of the slot of the lock's keys in a cluster."""
+    """The server that has the lock's keys: the one that the URL names, the master that sentinels name, or the master of
+    the keys' slot in a cluster."""
 
     def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
         super().__init__(address, run)
         self.follows = address.kind != "single"
         self._slot = slot_of(resource_of(address, run))
-        self._connector = ServerConnector(address, login, self._slot)
+        self._login, self._transport = login, Transport(address, login)
+        self._known: tuple[Seed, ...] = address.seeds  # of a cluster: all nodes that were seen
 
     def check(self) -> None:
         with self._opened(self.locate()):
             pass
 
-    def locate(self) -> Seed:
-        return self._connector.locate()
-
     def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
-        return ServerLine(self._connector.open_database(seed).socket)
-
-    @contextlib.contextmanager
-    def _opened(self, seed: Seed) -> Iterator[RespConnection]:
-        connected = self._connector.open_database(seed)
-        with contextlib.closing(connected.socket):
-            yield connected
+        return ServerLine(self._open_database(seed).socket)
 
     def survey(self) -> ServerSurvey:
         address = self.address
@@ -77,7 +69,7 @@ class RedisAccess(ServerAccess):
 
     def remove_once(self) -> int:
         """From every master."""
-        return sum(self._remove_from(seed) for seed in self._connector.every_master())
+        return sum(self._remove_from(seed) for seed in self._every_master())
 
     def _remove_from(self, seed: Seed) -> int:
         with self._opened(seed) as connected:
@@ -91,6 +83,78 @@ class RedisAccess(ServerAccess):
             yield from found
             if cursor == b"0":
                 return
+
+    # --- who has the keys ---
+
+    def locate(self) -> Seed:
+        """Where the server is now."""
+        if self.address.kind == "sentinel":
+            return first_answer(self._known, self._ask_sentinel)
+        if self.address.kind == "cluster":
+            return first_answer(self._known, self._ask_node)
+        return self.address.seeds[0]
+
+    def _every_master(self) -> list[Seed]:
+        """Where keys can be: all masters of a cluster, or the server."""
+        if self.address.kind != "cluster":
+            return [self.locate()]
+        slots = first_answer(self._known, self._slots)
+        return list(dict.fromkeys(master for _, _, master in slots))
+
+    def _ask_sentinel(self, seed: Seed) -> Seed:
+        connected = self._open_as(seed, "", self._login.sentinel_password, SENTINEL_PASSWORD)
+        with contextlib.closing(connected.socket), self._explained(seed, connected.socket):
+            found = connected.request("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.address.master)
+        if found is None:
+            raise UsageError(f"the sentinel {place(*seed)} knows no master called {self.address.master}")
+        return found[0].decode(), int(found[1])
+
+    def _ask_node(self, seed: Seed) -> Seed:
+        for first, last, master in self._slots(seed):
+            if first <= self._slot <= last:
+                return master
+        raise UsageError(f"the cluster of {place(*seed)} has no master for slot {self._slot}, that of the lock's keys")
+
+    def _slots(self, seed: Seed) -> list[tuple[int, int, Seed]]:
+        """First slot, last slot, master."""
+        connected = self._open(seed)
+        with contextlib.closing(connected.socket), self._explained(seed, connected.socket):
+            found = connected.request("CLUSTER", "SLOTS")
+        nodes = [[(each[0].decode() or seed[0], int(each[1])) for each in entry[2:]] for entry in found]
+        self._known = tuple(dict.fromkeys([seed, *(each[0] for each in nodes), *self.address.seeds]))
+        return [(int(entry[0]), int(entry[1]), own[0]) for entry, own in zip(found, nodes, strict=True)]
+
+    # --- one connection ---
+
+    @contextlib.contextmanager
+    def _opened(self, seed: Seed) -> Iterator[RespConnection]:
+        connected = self._open_database(seed)
+        with contextlib.closing(connected.socket):
+            yield connected
+
+    def _open_database(self, seed: Seed) -> RespConnection:
+        """A connection whose next bytes are a client's: logged in, in the database."""
+        connected = self._open(seed)
+        if self.address.database:
+            with self._explained(seed, connected.socket):
+                connected.request("SELECT", self.address.database)
+        return connected
+
+    def _open(self, seed: Seed) -> RespConnection:
+        """A connection to one of the servers, logged in."""
+        return self._open_as(seed, self.address.user, self._login.password, self.address.password_variable)
+
+    def _open_as(self, seed: Seed, user: str, password: str, variable: str) -> RespConnection:
+        connected = RespConnection(self._transport.open(seed))
+        with self._explained(seed, connected.socket, variable):
+            if password:
+                connected.request("AUTH", *([user] if user else []), password)
+            connected.request("PING")
+        return connected
+
+    def _explained(self, seed: Seed, connected: socket.socket, variable: str = "") -> AbstractContextManager[None]:
+        variable = variable or self.address.password_variable
+        return self._transport.explained(seed, connected, lambda error: _explain(seed, error, variable))
 
 
 def ask_redis(connected: RespConnection, *words: str | int | bytes) -> Any:
@@ -107,3 +171,20 @@ def ask_redis(connected: RespConnection, *words: str | int | bytes) -> Any:
 def _fields(text: bytes) -> dict[str, str]:
     lines = text.decode(errors="replace").splitlines()
     return {name: value for name, found, value in (line.partition(":") for line in lines) if found}
+
+
+def _explain(seed: Seed, error: Exception, variable: str) -> str:
+    if isinstance(error, Refusal):
+        return _explain_refusal(place(*seed), str(error), variable)
+    return not_answered_as(seed, "a Redis server") if isinstance(error, NotRedis) else ""
+
+
+def _explain_refusal(where: str, refusal: str, variable: str) -> str:
+    code = refusal.partition(" ")[0]
+    if code == "NOAUTH":
+        return f"{where} asks for a password: put it into the variable {variable}"
+    if code == "WRONGPASS" or "invalid password" in refusal:
+        return f"{where} refuses the user or the password of the variable {variable}: check both"
+    if "AUTH" in refusal and "without any password" in refusal:
+        return f"{where} has no password, and the variable {variable} has one: unset it"
+    return f"{where} refuses to work with lockstorm: {refusal}"

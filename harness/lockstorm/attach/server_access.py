@@ -3,17 +3,14 @@
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from lockstorm.attach.run_names import describe_traces
 from lockstorm.attach.server_address import ServerAddress
-from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import SEEDS_MOST, Seed
+from lockstorm.attach.transport import Seed
 from lockstorm.base.errors import UsageError
 
-Answer = TypeVar("Answer")
 ANY_LEASE_MS = 24 * 3600 * 1000  # longer than any that is tried
 AGAIN_S = 0.2  # what was sent before its connection was closed may still be carried out
 RETRY_S = 1.0
@@ -30,6 +27,18 @@ class ServerLine:
     greeting: bytes = b""
     translate: Callable[[bytes], bytes] = bytes
     is_over: Callable[[bytes], bool] = lambda _: False
+
+
+@dataclass(frozen=True)
+class ServerSurvey:
+    """What is at the servers before anything is touched. `database`: its number; its name on PostgreSQL; on ZooKeeper
+    the node below which ours is made. `keys`: in it; in a Redis cluster at the master of the slot of the lock's keys;
+    on PostgreSQL the tables, on ZooKeeper the nodes. `slot`: only in a cluster."""
+
+    version: str
+    database: int | str
+    keys: int
+    slot: int | None = None
 
 
 class ServerAccess(ABC):
@@ -89,13 +98,3 @@ class ServerAccess(ABC):
     def lease_range_ms(self) -> tuple[int, int]:
         """The shortest and the longest lease that the servers grant."""
         return 0, ANY_LEASE_MS
-
-    def first_answer(self, ask: Callable[[Seed], Answer], seeds: Sequence[Seed] = ()) -> Answer:
-        """The answer of the first of these servers that gives one; usually of those of the URL."""
-        failure = UsageError("")
-        for seed in (seeds or self.address.seeds)[:SEEDS_MOST]:
-            try:
-                return ask(seed)
-            except UsageError as error:
-                failure = error
-        raise failure

@@ -1,7 +1,9 @@
-"""The URL of servers that lockstorm did not start. It names the variable with the password, and never contains it."""
+"""The URL of servers that lockstorm did not start. It names the variable with the password, and never contains it. And
+the files that TLS needs: options of `lockstorm attach`, or keys of [attach] in a policy."""
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import parse_qsl, unquote
 
@@ -107,6 +109,35 @@ class ServerAddress:
         """How its URL would begin, or what it would contain, without TLS."""
         scheme = SCHEMES[self.url.partition(":")[0]]
         return "sslmode=disable" if scheme.service == "postgres" else f"{scheme.plain}://"
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Full paths, or empty. `ca`: the certificates that sign the servers'. `certificate`, `key`: a client's
+    own; the key may be in the file of the certificate."""
+
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+
+    @property
+    def options(self) -> list[str]:
+        """As words of a command line."""
+        named = (("--ca", self.ca), ("--client-cert", self.certificate), ("--client-key", self.key))
+        return [word for option, file in named if file for word in (option, file)]
+
+    def check(self, address: ServerAddress) -> None:
+        """Raises UsageError for files that would not be used."""
+        if self.options and not address.tls:
+            option, file, *_ = self.options
+            raise UsageError(f"{option} {file} is for rediss:// and the like: {address.url} is without TLS")
+        if self.key and not self.certificate:
+            raise UsageError(f"--client-key {self.key} is the key of a certificate: name that by --client-cert")
+
+
+def tls_files(ca: str | Path | None, certificate: str | Path | None, key: str | Path | None, home: Path) -> TlsFiles:
+    """The files of a user, relative to a directory."""
+    return TlsFiles(*(str((home / each).resolve()) if each else "" for each in (ca, certificate, key)))
 
 
 def place(host: str, port: int) -> str:

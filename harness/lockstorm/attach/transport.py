@@ -1,13 +1,17 @@
 """Connections to servers that lockstorm did not start: made, and encrypted. What fails is one sentence (UsageError)."""
 
+import contextlib
 import socket
 import ssl
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lockstorm.attach.server_address import ServerAddress, place
 from lockstorm.base.errors import UsageError
 
 Seed = tuple[str, int]
+Answer = TypeVar("Answer")
 CONNECT_LIMIT_S = 3.0  # of an attempt to connect, and of each answer before the connection is given to a client
 SEEDS_MOST = 3  # that are tried, so that an answer comes within 10 s
 
@@ -56,7 +60,27 @@ class Transport:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return plain
 
+    def reach(self, seed: Seed) -> Seed:
+        """The server, if it accepts connections."""
+        self.connect(seed).close()
+        return seed
+
+    @contextlib.contextmanager
+    def explained(self, seed: Seed, connected: socket.socket, explain: Callable[[Exception], str]) -> Iterator[None]:
+        """Closes the connection if something fails, and says what in one sentence: what `explain` returns for the
+        error. If that is empty, the end of a connection has a sentence, and another error stays as it is."""
+        try:
+            yield
+        except Exception as error:
+            text = explain(error) or (self.explain_end(seed, error) if isinstance(error, OSError) else "")
+            if not text:
+                raise
+            connected.close()
+            raise UsageError(text) from None
+
     def explain_end(self, seed: Seed, error: OSError) -> str:
+        if isinstance(error, TimeoutError):
+            return f"{place(*seed)} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
         text, scheme = f"{place(*seed)} closes the connection ({reason_of(error)})", self._address.with_tls
         if not self._tls:
             return f"{text}: use {scheme} if it expects TLS"
@@ -80,6 +104,21 @@ class Transport:
                 f"{place(*seed)} does not speak TLS ({reason_of(error)}): use {self._address.without_tls} if it "
                 "expects none"
             ) from None
+
+
+def first_answer(seeds: Sequence[Seed], ask: Callable[[Seed], Answer]) -> Answer:
+    """The answer of the first of these servers that gives one."""
+    failure = UsageError("")
+    for seed in seeds[:SEEDS_MOST]:
+        try:
+            return ask(seed)
+        except UsageError as error:
+            failure = error
+    raise failure
+
+
+def not_answered_as(seed: Seed, server: str) -> str:
+    return f"{place(*seed)} answers, but not as {server} does: check the host and the port"
 
 
 def _load_own(context: ssl.SSLContext, login: Login) -> None:

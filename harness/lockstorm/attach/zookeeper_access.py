@@ -4,12 +4,12 @@ import contextlib
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from lockstorm.attach.run_names import directory_of
-from lockstorm.attach.server_access import ServerAccess, ServerLine
+from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.server_survey import ServerSurvey
-from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, reason_of
+from lockstorm.attach.transport import Login, Seed, Transport, first_answer, not_answered_as, reason_of
 from lockstorm.base.errors import UsageError
 from lockstorm.servers.zookeeper_wire import (
     NO_NODE,
@@ -42,11 +42,7 @@ class ZooKeeperAccess(ServerAccess):
         seeds = self.address.seeds
         first = self._connections % len(seeds)
         self._connections += 1
-        return self.first_answer(self._try, (*seeds[first:], *seeds[:first]))
-
-    def _try(self, seed: Seed) -> Seed:
-        self._transport.connect(seed).close()
-        return seed
+        return first_answer((*seeds[first:], *seeds[:first]), self._transport.reach)
 
     def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
         return ServerLine(self._transport.open(seed))
@@ -62,7 +58,7 @@ class ZooKeeperAccess(ServerAccess):
                 raise UsageError(
                     f"{self.address.shown} has no node {base}: create it, or leave it out of the URL"
                 ) from None
-        return ServerSurvey(self.first_answer(self._version), base or "/", len(nodes))
+        return ServerSurvey(first_answer(self.address.seeds, self._version), base or "/", len(nodes))
 
     def _version(self, seed: Seed) -> str:
         """By a word that servers answer unless they are told not to."""
@@ -121,7 +117,7 @@ class ZooKeeperAccess(ServerAccess):
     @contextlib.contextmanager
     def _session(self, timeout_ms: int = SESSION_MS) -> Iterator[ZooKeeperConnection]:
         """At the first server that gives one."""
-        seed, session = self.first_answer(lambda seed: (seed, self._open(seed, timeout_ms)))
+        seed, session = first_answer(self.address.seeds, lambda seed: (seed, self._open(seed, timeout_ms)))
         with self._explained(seed, session.socket), contextlib.closing(session):
             yield session
 
@@ -130,23 +126,18 @@ class ZooKeeperAccess(ServerAccess):
         with self._explained(seed, connected):
             return ZooKeeperConnection(connected, timeout_ms)
 
-    @contextlib.contextmanager
-    def _explained(self, seed: Seed, connected: socket.socket) -> Iterator[None]:
-        """Closes the connection if something fails, and says what in one sentence."""
-        where = place(*seed)
-        try:
-            yield
-            return
-        except ZooKeeperRefusal as refusal:
-            text = f"{where} refuses to work with lockstorm: {refusal}"
-        except NotZooKeeper:
-            text = f"{where} answers, but not as a ZooKeeper server does: check the host and the port"
-        except TimeoutError:
-            text = f"{where} accepts connections but does not answer within {CONNECT_LIMIT_S:g} s"
-        except OSError as error:
-            text = f"{where} closes the connection ({reason_of(error)}): it may be no ZooKeeper, or have no quorum"
-        connected.close()
-        raise UsageError(text) from None
+    def _explained(self, seed: Seed, connected: socket.socket) -> AbstractContextManager[None]:
+        return self._transport.explained(seed, connected, lambda error: _explain(seed, error))
+
+
+def _explain(seed: Seed, error: Exception) -> str:
+    if isinstance(error, ZooKeeperRefusal):
+        return f"{place(*seed)} refuses to work with lockstorm: {error}"
+    if isinstance(error, NotZooKeeper):
+        return not_answered_as(seed, "a ZooKeeper server")
+    if not isinstance(error, OSError) or isinstance(error, TimeoutError):
+        return ""
+    return f"{place(*seed)} closes the connection ({reason_of(error)}): it may be no ZooKeeper, or have no quorum"
 
 
 @contextlib.contextmanager

@@ -5,8 +5,7 @@ from dataclasses import asdict
 import msgspec
 
 from lockstorm.attach.gateway import Gateway
-from lockstorm.attach.lock_traces import planned_traces
-from lockstorm.attach.run_names import counted
+from lockstorm.attach.run_names import counted, planned_traces
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_play import AttachedRun

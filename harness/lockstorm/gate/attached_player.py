@@ -10,7 +10,7 @@ from msgspec import structs
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.base.atomic_file import write_json
-from lockstorm.gate.attach_policy import AttachChoice
+from lockstorm.gate.gate_policy import AttachChoice
 from lockstorm.gate.worker import KeptJob
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_play import AttachedServers, attached_scenarios

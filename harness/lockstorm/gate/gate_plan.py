@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from lockstorm.attach.gateway import attach_words
 from lockstorm.base.errors import UsageError
-from lockstorm.gate.attach_policy import AttachChoice
-from lockstorm.gate.gate_policy import LockChoice, Policy, StormChoice
+from lockstorm.gate.gate_policy import AttachChoice, LockChoice, Policy, StormChoice
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.matrix.matrix import time_of
 from lockstorm.results.kept_run import KeptStorm, PlannedTrial

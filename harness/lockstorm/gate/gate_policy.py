@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from lockstorm.attach.server_address import ServerAddress, TlsFiles, parse_address, tls_files
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
-from lockstorm.gate.attach_policy import AttachChoice, read_attach
 from lockstorm.gate.policy_file import CLIENTS_LIMIT, KEYS, NAME, REPEAT_LIMIT
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
@@ -93,6 +93,16 @@ class Acceptance:
 
 
 @dataclass(frozen=True)
+class AttachChoice:
+    """[attach]: servers that are there already (docs/attach.md). `yes`: play although they are not empty."""
+
+    address: ServerAddress
+    files: TlsFiles
+    yes: bool
+    line: int
+
+
+@dataclass(frozen=True)
 class Policy:
     """All settings of a policy file, checked."""
 
@@ -160,6 +170,19 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
         keep=runs.number("keep", 1, TRIALS_LIMIT),
         attach=attach,
     )
+
+
+def read_attach(table: TomlTable, home: Path) -> AttachChoice | None:
+    """None without the table. Files are relative to `home`."""
+    if not table.values:
+        return None
+    url, names = table.required_text("url"), ("ca", "client_cert", "client_key")
+    ca, certificate, key = (table.text(name) for name in names)
+    address = table.checked("url", lambda: parse_address(url))
+    files = tls_files(ca, certificate, key, home)
+    chosen = next((name for name in names if name in table.values), "url")
+    table.checked(chosen, lambda: files.check(address))
+    return AttachChoice(address, files, table.flag("yes", False), table.line())
 
 
 def check_attached(top: TomlTable, chosen: tuple[LockChoice, ...], attach: AttachChoice) -> None:

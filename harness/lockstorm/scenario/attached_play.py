@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.attach.run_names import MADE_THERE, counted
-from lockstorm.attach.server_survey import ServerSurvey
+from lockstorm.attach.server_access import ServerSurvey
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose

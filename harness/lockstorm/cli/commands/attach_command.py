@@ -7,9 +7,8 @@ import click
 from rich.text import Text
 
 from lockstorm.attach.gateway import Gateway
-from lockstorm.attach.server_address import parse_address
+from lockstorm.attach.server_address import parse_address, tls_files
 from lockstorm.attach.team_fault import USUAL_FILE, chosen_faults
-from lockstorm.attach.tls_files import tls_files
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.cli.attach_text import attach_result, end_lines, plan_text
