@@ -137,7 +137,7 @@ struct broken_promise {
 int promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
                    struct broken_promise *found, int most);
 
-/* "exclusion", "lease-too-short", ...; NULL if there is no such promise. */
+/* "mutual_exclusion", "lease-too-short", ...; NULL if there is no such promise. */
 const char *promise_name(enum promise promise);
 
 #endif

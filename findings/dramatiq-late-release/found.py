@@ -2,7 +2,7 @@
 # client-2 (thread-2, lock-2) was granted (exclusive) while client-2 (thread-1, lock-1) certainly holds (exclusive)
 #
 # The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows
-# that exclusion is broken, otherwise 0.
+# that mutual exclusion is broken, otherwise 0.
 #
 # install: pip install dramatiq==2.2.1 redis
 # run:     python found.py [PORT ...]    (of redis-servers here; 6379)

@@ -2,7 +2,7 @@
 // client-2 (thread-2, lock-2) was granted a permit: 3 are certainly held, and there are 2
 //
 // The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows
-// that exclusion is broken, otherwise 0.
+// that mutual exclusion is broken, otherwise 0.
 //
 // install: npm install redis-semaphore@5.8.0 ioredis
 // run:     node found.mjs [PORT ...]    (of redis-servers here; 6379)

@@ -2,7 +2,7 @@
 // client-2 (thread-1, lock-1) was granted (exclusive) while client-1 (thread-2, lock-1) certainly holds (exclusive)
 //
 // The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows
-// that exclusion is broken, otherwise 0.
+// that mutual exclusion is broken, otherwise 0.
 //
 // install: Maven: org.redisson:redisson:4.7.0, with what it depends on, in libraries/
 // run:     java -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp 'libraries/*' Found.java [PORT ...]    (of redis-servers here; 6379)

@@ -15,7 +15,7 @@ ONE_NODE = ("set-nx-px", "set-nx-px-fenced", "set-nx-px-renew", "spin", "multi",
 KEPT = {**dict.fromkeys(ONE_NODE, 150), **dict.fromkeys(("redlock", "redlock-renew"), 60)}
 # Why each cannot be called safe, by what its text or its published bug says.
 BROKEN = {
-    "none": "exclusion",  # there is no lock
+    "none": "mutual_exclusion",  # there is no lock
     "set-nx-blind-del": "lease-too-short",  # it deletes the key of another holder, too
     "singleflight": "lease-too-short",  # a call that joins late shares what is left of the lease
     "setnx-expire": "lease-endless",  # it may end, or lose its connection, between SETNX and EXPIRE
@@ -53,7 +53,7 @@ def test_a_wrong_lock_breaks_the_promise_that_its_text_denies(lock: str) -> None
 
 
 def test_a_search_of_a_c_lock_repeats_itself() -> None:
-    one, two = (searched("pubsub", "--schedules", "40", "--require", "exclusion") for _ in range(2))
+    one, two = (searched("pubsub", "--schedules", "40", "--require", "mutual_exclusion") for _ in range(2))
     assert one["history_sha256"] == two["history_sha256"]
 
 

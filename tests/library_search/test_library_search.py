@@ -22,7 +22,7 @@ MISTAKES = {
     "a second holder": (
         "if (mode == 'exclusive' or mode == 'write') and others > 0 then return 0 end\n",
         "",
-        "exclusion",
+        "mutual_exclusion",
     ),
     "seconds for milliseconds": ("'pexpire', KEYS[1], ARGV[3]", "'pexpire', KEYS[1], ARGV[3] * 1000", "lease-too-long"),
     "half a lease": ("'pexpire', KEYS[1], ARGV[3]", "'pexpire', KEYS[1], ARGV[3] / 2", "lease-too-short"),
@@ -259,7 +259,7 @@ def test_a_wait_that_begins_again_is_found_in_a_library() -> None:
 @pytest.mark.slow("starts Java for each session", seconds=40)
 def test_the_watchdog_that_an_inner_read_lock_ends_is_found() -> None:
     """Redisson's read-write lock: the release of a read lock within a write lock ends the renewal of the write lock."""
-    result = searched("redisson-read-write", schedules=400, faults="none", require="exclusion")
+    result = searched("redisson-read-write", schedules=400, faults="none", require="mutual_exclusion")
     assert result["exit"] == 1, result["sentence"]
     calls = [line.split()[2] for line in result["found"]["workload"] if line.startswith("client-1")]
     assert calls.count("acquire") == 2 and calls.count("release") == 2 and calls.count("work") == 1
@@ -277,7 +277,7 @@ def written(tmp_path: Path, *lines: str, **head: str) -> Path:
         "seed": "1",
         "number": "0",
     }
-    keys |= {"breaks": "exclusion", **head}
+    keys |= {"breaks": "mutual_exclusion", **head}
     path = tmp_path / "written.schedule"
     path.write_text("\n".join(["lockstorm-library-schedule 1", *(f"{k} {v}" for k, v in keys.items()), *lines, ""]))
     return path

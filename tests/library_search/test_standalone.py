@@ -41,7 +41,7 @@ lease_ms 2000
 permits 1
 seed 1
 number 0
-breaks exclusion
+breaks mutual_exclusion
 workload
 client-1 thread-1: acquire lock-1 resource-1 {mode} wait=none lease={lease} form={form}
 client-1 thread-1: work 1000
@@ -198,8 +198,8 @@ IDLE = {"event": "idle", "at_ns": 9_000_000_000}
 @pytest.mark.parametrize(
     ("events", "what", "proof"),
     [
-        ([FIRST, GRANTED, RIVAL, BESIDE, RELEASE], broken("exclusion", 3, 1), Proof("granted", 2, before=3)),
-        ([FIRST, GRANTED, RIVAL, BESIDE], broken("exclusion", 3, 1), Proof("granted", 2)),
+        ([FIRST, GRANTED, RIVAL, BESIDE, RELEASE], broken("mutual_exclusion", 3, 1), Proof("granted", 2, before=3)),
+        ([FIRST, GRANTED, RIVAL, BESIDE], broken("mutual_exclusion", 3, 1), Proof("granted", 2)),
         ([FIRST, GRANTED], broken("wait", 1, 0, 100, 700), Proof("slow", 1, limit_ms=400)),
         (
             [FIRST, GRANTED, RELEASE, answer(RELEASE, 2, 1000, "refused")],

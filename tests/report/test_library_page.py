@@ -48,7 +48,7 @@ EVENTS = [
     {"event": "idle", "at_ns": 4 * SECOND},
     {"event": "end", "at_ns": 4 * SECOND},
 ]
-BROKEN = {"promise": "exclusion", "sentence": "two <hold> it & so", "event": 7, "other": 1}
+BROKEN = {"promise": "mutual_exclusion", "sentence": "two <hold> it & so", "event": 7, "other": 1}
 LATER = {**BROKEN, "event": 11}
 
 
@@ -80,7 +80,7 @@ def test_a_schedule_becomes_lanes_rows_and_bars() -> None:
 
 def test_the_first_event_that_shows_a_broken_promise_is_evidence() -> None:
     diagram = diagram_of_calls(EVENTS, [BROKEN, LATER])
-    assert [(each.number, each.property) for each in diagram.evidence] == [(1, "exclusion")]
+    assert [(each.number, each.property) for each in diagram.evidence] == [(1, "mutual_exclusion")]
     assert [diagram.rows[row].text for row in diagram.evidence[0].rows] == ["granted", "granted"]
     shown = diagram_of_calls(EVENTS, [LATER])
     assert [shown.rows[row].text for row in shown.evidence[0].rows] == ["granted", "idle"]
@@ -99,7 +99,7 @@ def played() -> PlayedSchedule:
         library="a <library> 1",
         sentence="two <hold> it & so",
         exit=1,
-        breaks=["exclusion"],
+        breaks=["mutual_exclusion"],
         broken=convert([BROKEN], list[BrokenPromise]),
         events=events_of(EVENTS),
         again="lockstorm replay it",
@@ -136,7 +136,7 @@ def test_the_command_writes_a_page_and_a_picture(tmp_path: Path) -> None:
     call = "lock-1 resource-1 exclusive"
     form = "wait=none lease=given:2000 form=acquire(blocking=False)"
     calls = f"client-1 thread-1: acquire {call} {form}\nclient-1 thread-1: release {call}\n"
-    schedule.write_text(f"{head}breaks exclusion\nworkload\n{calls}schedule\n")
+    schedule.write_text(f"{head}breaks mutual_exclusion\nworkload\n{calls}schedule\n")
     page, picture = tmp_path / "it.html", tmp_path / "it.svg"
     done = lockstorm("report", str(schedule), "-o", str(page), "--svg", str(picture))
     assert done.returncode == 0 and "every promise was kept" in done.stdout, done.stderr

@@ -16,6 +16,11 @@ SORTS = {  # of violations, by property, as in struct checker; the others have o
 }
 
 
+def current_name(word: str) -> str:
+    """The name of a property or of a promise: files of before call mutual exclusion `exclusion` in a library's."""
+    return "mutual_exclusion" if word in ("exclusion", "mutual-exclusion") else word
+
+
 def property_of(word: str) -> str:
     """The property of "property" or "property/sort"."""
     return word.partition("/")[0]

@@ -14,13 +14,14 @@ from lockstorm.locks.adapter import PREFIX, adapter_facts, adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.fault_names import choose_fault, fault_names
 from lockstorm.results.lock_entry import HostedLibrary, Service
+from lockstorm.results.properties import current_name
 from lockstorm.search.campaign import Shard, parse_shard
 from lockstorm.search.library_schedule_file import LEASE_LIMIT_MS
 from lockstorm.search.search_plan import SearchRequest
 from lockstorm.servers.hosted_server import LEASE_LEAST_MS
 
 PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
-    "exclusion": "a lock is never held by two owners at once, and a semaphore never by more than it has permits",
+    "mutual_exclusion": "a lock is never held by two owners at once, and a semaphore never by more than it has permits",
     "ownership": "who holds the lock can release and renew it, and nobody else can",
     "lease-too-short": "a lease lasts at least as long as was asked for",
     "lease-too-long": "a lease lasts no longer than was asked for",
@@ -189,7 +190,7 @@ def _faults(text: str | None, service: str) -> tuple[tuple[str, ...], int]:
 def _required(text: str | None) -> tuple[str, ...]:
     if text in (None, "usual"):
         return tuple(PROMISES)
-    return tuple(choose("promise", name, list(PROMISES)) for name in text.split(","))
+    return tuple(choose("promise", current_name(name), list(PROMISES)) for name in text.split(","))
 
 
 def _forms(text: str | None, adapter: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstorm.base.errors import UsageError
+from lockstorm.results.properties import current_name
 from lockstorm.search.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
 
 VERSION = 1
@@ -60,7 +61,7 @@ def parse_library_schedule(text: str, name: str) -> LibrarySchedule:
     missing = [key for key in (*TEXTS, *NUMBERS) if key not in head]
     if missing:
         raise UsageError(f"{name}: line {read.starts[WORKLOAD]}: {missing[0]} is missing before {WORKLOAD!r}")
-    head["breaks"] = tuple(str(head["breaks"]).split())
+    head["breaks"] = tuple(map(current_name, str(head["breaks"]).split()))
     calls, course = read.parts[WORKLOAD], read.parts[COURSE]
     if not calls:
         raise UsageError(f"{name}: line {read.starts[WORKLOAD]}: the workload has no calls")

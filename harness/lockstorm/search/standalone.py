@@ -175,7 +175,7 @@ def _head(phrases: Phrases, schedule: LibrarySchedule, result: dict[str, Any], b
         result["sentence"],
         "",
         "The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows",
-        f"that {broken[0]['promise'] if broken else 'a promise'} is broken, otherwise 0.",
+        f"that {broken[0]['promise'].replace('_', ' ') if broken else 'a promise'} is broken, otherwise 0.",
         "",
         f"install: {Template(phrases.install).substitute(version=version)}",
         f"run:     {Template(phrases.run).substitute(file=file)} [PORT ...]    (of redis-servers here; 6379)",

@@ -140,7 +140,7 @@ def _proof(events: Sequence[dict[str, Any]], broken: dict[str, Any], numbers: di
     middle_ms = (expected_ms + found_ms) // 2
     if shown["event"] == "answer":
         number = numbers[shown["asked"]]
-        if promise == "exclusion":
+        if promise == "mutual_exclusion":
             return Proof("granted", number, before=_next_of_holder(events, broken, numbers))
         if promise == "wait":
             return Proof("slow", number, limit_ms=middle_ms)
