@@ -12,7 +12,7 @@ import pytest
 from lockstorm.attach.server_address import TlsFiles
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.base.toml_positions import find_key_lines
+from lockstorm.base.toml_table import find_key_lines
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import USUAL_REQUIRE, Policy, read_policy
 from lockstorm.gate.policy_file import KEYS

@@ -10,7 +10,7 @@ from msgspec import convert
 from lockstorm.report.diagram import Diagram
 from lockstorm.report.diagram_page import diagram_page, diagram_picture
 from lockstorm.report.library_model import call_story, library_diagram
-from lockstorm.report.library_page import PlayedSchedule, library_subject
+from lockstorm.report.report import PlayedSchedule, library_subject
 from lockstorm.results.call_event import BrokenPromise, CallEvent
 from tests.helpers.support import lockstorm
 

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from lockstorm.report.diagram import Arrow, Bar, Diagram
+from lockstorm.report.diagram import Arrow, Bar, Diagram, lanes_of
 from lockstorm.report.history_model import diagram_of
-from lockstorm.report.lanes import lanes_of
 from lockstorm.report.story import story_rows
 from lockstorm.report.window import Gap, lines_of, shown_rows
 from lockstorm.results.event import Event

@@ -1,6 +1,7 @@
 """A TOML file, read key by key: each message names the line."""
 
 import datetime
+import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -9,10 +10,51 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lockstorm.base import toml_positions
 from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Option, choose
+
+KeyPath = tuple[str | int, ...]  # keys; in an array of tables also the number of the table, from 0
+
+WORD = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+HEADER = re.compile(rf"^\s*(\[\[?)\s*({WORD}(?:\s*\.\s*{WORD})*)\s*\]\]?")
+KEY = re.compile(rf"^\s*({WORD}(?:\s*\.\s*{WORD})*)\s*=")
+
+
+def find_key_lines(text: str) -> dict[KeyPath, int]:
+    """The line, from 1, of every table and of every key at the beginning of a line. `text` must be valid TOML."""
+    lines: dict[KeyPath, int] = {(): 1}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    inside = ""  # the quotes of the multi-line string that this line is in
+    for number, line in enumerate(text.splitlines(), 1):
+        begun = inside
+        for quotes in ('"""', "'''"):
+            if line.count(quotes) % 2 and inside in ("", quotes):
+                inside = "" if inside else quotes
+        if begun:
+            continue
+        if header := HEADER.match(line):
+            table = split_dotted_key(header[2])
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                lines.setdefault(table, number)
+                table = (*table, counts[table])
+            lines.setdefault(table, number)
+        elif key := KEY.match(line):
+            lines.setdefault((*table, *split_dotted_key(key[1])), number)
+    return lines
+
+
+def split_dotted_key(dotted: str) -> KeyPath:
+    return tuple(word.strip("\"'") for word in re.findall(WORD, dotted))
+
+
+def line_at(lines: dict[KeyPath, int], path: KeyPath) -> int:
+    """The line of a path, or of the nearest enclosing table if the path is not in the file."""
+    while path not in lines:
+        path = path[:-1]
+    return lines[path]
 
 
 class TomlTable:
@@ -23,8 +65,8 @@ class TomlTable:
         self,
         file: Path,
         keys: Mapping[str, tuple[str, ...]],
-        lines: dict[toml_positions.Path, int],
-        path: toml_positions.Path,
+        lines: dict[KeyPath, int],
+        path: KeyPath,
         values: Any,
     ) -> None:
         self.file, self.keys, self.lines, self.path = file, keys, lines, path
@@ -49,7 +91,7 @@ class TomlTable:
         self.values[key] = value
 
     def line(self, key: str | None = None) -> int:
-        return toml_positions.line_at(self.lines, self.path if key is None else (*self.path, key))
+        return line_at(self.lines, self.path if key is None else (*self.path, key))
 
     def error(self, key: str | None, what: object) -> UsageError:
         return UsageError(f"{self.file}:{self.line(key)}: {what}")
@@ -148,4 +190,4 @@ def read_toml(file: Path, keys: Mapping[str, tuple[str, ...]], how_to_get_one: s
         raise UsageError(f"{file} is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file}: {error}") from None
-    return text, TomlTable(file, keys, toml_positions.find_key_lines(text), (), values)
+    return text, TomlTable(file, keys, find_key_lines(text), (), values)

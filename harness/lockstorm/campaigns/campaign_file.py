@@ -15,7 +15,7 @@ from lockstorm.gate.gate_policy import read_policy
 from lockstorm.locks import plugin
 from lockstorm.locks.adapter import PREFIX
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.matrix.cell_choice import choose_cells
+from lockstorm.matrix.matrix import choose_cells
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.play import usual_time
 from lockstorm.search.library_plan import OPTIONS, plan_library_search

@@ -11,7 +11,6 @@ from msgspec import Meta
 from lockstorm.base.errors import UsageError
 from lockstorm.results.lock_entry import Topology, Waits
 
-PROTOCOLS = (1, 2)
 OUTCOMES = ("ok", "refused", "unknown")
 ANSWER_KEYS: dict[int, tuple[str, ...]] = {1: ("id", "outcome", "error", "token", "valid_until_ms", "held")}
 ANSWER_KEYS[2] = (*ANSWER_KEYS[1], "cancelled")

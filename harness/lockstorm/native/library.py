@@ -8,26 +8,8 @@ import msgspec
 
 from lockstorm.base import paths, shared_objects
 from lockstorm.base.errors import Inconclusive
+from lockstorm.native.seam import *  # noqa: F403 (what the headers declare, for all who use the library)
 from lockstorm.native.seam import SIGNATURES, Flag
-from lockstorm.native.seam import FaultMeans as FaultMeans
-from lockstorm.native.seam import FaultOption as FaultOption
-from lockstorm.native.seam import FaultTarget as FaultTarget
-from lockstorm.native.seam import Kind as Kind
-from lockstorm.native.seam import Message as Message
-from lockstorm.native.seam import Moment as Moment
-from lockstorm.native.seam import Object as Object
-from lockstorm.native.seam import Outcome as Outcome
-from lockstorm.native.seam import ReaderState as ReaderState
-from lockstorm.native.seam import Record as Record
-from lockstorm.native.seam import RunResult as RunResult
-from lockstorm.native.seam import Settings as Settings
-from lockstorm.native.seam import Stall as Stall
-from lockstorm.native.seam import StallKind as StallKind
-from lockstorm.native.seam import Step as Step
-from lockstorm.native.seam import StepKind as StepKind
-from lockstorm.native.seam import StepResult as StepResult
-from lockstorm.native.seam import TaskState as TaskState
-from lockstorm.native.seam import Varied as Varied
 from lockstorm.results.fault_entry import FaultEntry
 from lockstorm.results.lock_entry import LockEntry
 

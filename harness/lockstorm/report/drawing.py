@@ -9,8 +9,7 @@ import textwrap
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from lockstorm.report.diagram import Arrow, Bar, Diagram, Row
-from lockstorm.report.lanes import lock_lane
+from lockstorm.report.diagram import Arrow, Bar, Diagram, Row, lock_lane
 from lockstorm.report.window import Gap, lines_of
 
 # Lengths are in pixels.

@@ -18,9 +18,8 @@ from msgspec import structs
 
 from lockstorm.native.library import FLAG_TEXT, FOREVER
 from lockstorm.report.answers import EXTENSION, AnswerSelection
-from lockstorm.report.diagram import Arrow, Bar, Diagram, Row, numbered_evidence
+from lockstorm.report.diagram import Arrow, Bar, Diagram, Row, host_of, lanes_of, lock_lane, numbered_evidence
 from lockstorm.report.labels import phrase
-from lockstorm.report.lanes import host_of, lanes_of, lock_lane
 from lockstorm.report.story_words import STANDING_STILL, StoryWords
 from lockstorm.results.event import Event
 from lockstorm.results.properties import RELEASE_POLICIES

@@ -1,17 +1,20 @@
 """Writing a report to files."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
-from lockstorm.report.diagram_page import Subject, diagram_page, diagram_picture
+from lockstorm.report.diagram_page import Fields, Subject, diagram_page, diagram_picture
 from lockstorm.report.library_grid import libraries_page, libraries_sentence
-from lockstorm.report.library_page import PlayedSchedule, library_subject
+from lockstorm.report.library_model import library_diagram
 from lockstorm.report.matrix_page import matrix_page, matrix_sentence
 from lockstorm.report.report_source import Recorded, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_subject
+from lockstorm.results.call_event import BrokenPromise, CallEvent
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
@@ -24,6 +27,36 @@ class WrittenReport(msgspec.Struct, frozen=True):
 
     files: list[WrittenFile]
     sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayedSchedule:
+    file: str
+    library: str  # name and version
+    sentence: str
+    exit: int
+    breaks: Sequence[str]  # promises
+    broken: Sequence[BrokenPromise]
+    events: Sequence[CallEvent]
+    again: str  # the command that replays it
+    facts: Fields
+    lines: Sequence[str]  # of its workload and its deviations
+
+
+def library_subject(played: PlayedSchedule) -> Subject:
+    diagram = library_diagram(played.events, [each for each in played.broken if each.promise in played.breaks])
+    fields = [("schedule" if not place else "", line) for place, line in enumerate(played.lines)]
+    return Subject(
+        name=played.library,
+        what="schedule",
+        sentence=played.sentence[:1].upper() + played.sentence[1:],
+        exit=played.exit,
+        statuses=dict.fromkeys(played.breaks, "violated"),
+        facts=[*played.facts, ("file", played.file), ("again", played.again)],
+        diagram=diagram,
+        fields_of=lambda _: fields,
+        lease_is_read=diagram.has_lease,
+    )
 
 
 def write(

@@ -13,7 +13,17 @@ from lockstorm.report.history_model import trace
 from lockstorm.results.call_event import CallStoryLine
 from lockstorm.results.event import Event
 from lockstorm.results.properties import is_asked
-from lockstorm.results.verdict import PolicyVerdict, PropertyVerdict, TrialResult, Verdict, played_again_words
+from lockstorm.results.struck_command import server_name, shortened
+from lockstorm.results.verdict import (
+    DeploymentResult,
+    HeardCommand,
+    PolicyVerdict,
+    PropertyVerdict,
+    TrialResult,
+    Verdict,
+    effects_sentence,
+    played_again_words,
+)
 
 EVIDENCE_SHOWN = 3
 GAUGE = 8  # characters of a full lease
@@ -156,3 +166,50 @@ def show_result(console: Console, result: Verdict | TrialResult, events: list[Ev
     style = {0: "bold green", 1: "bold red"}.get(result.exit, "bold yellow")
     again = played_again_words(result.played_again) if isinstance(result, TrialResult) else ""
     console.print(Text(result.sentence + again, style))
+
+
+LONGEST_ANSWER = 120  # letters
+FATES = {
+    "answered": ("", ""),
+    "answer-lost": ("the answer is lost on its way back", "yellow"),
+    "waits": ("waits in the server", "dim"),
+    "answered-late": ("answered now", ""),
+    "late": ("executed late: nobody waits for its answer", "bold yellow"),
+    "lost": ("never arrives", "yellow"),
+    "refused": ("an error, and not executed", "yellow"),
+}
+
+
+def commands_table(commands: Iterable[HeardCommand]) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    table.add_column("time", justify="right", no_wrap=True)
+    for title in ("from", "to", "command", "answer"):
+        table.add_column(title, overflow="fold")
+    for each in commands:
+        words, style = FATES[each.fate]
+        answer = " - ".join(part for part in (shortened(each.answer or "", LONGEST_ANSWER), words) if part)
+        table.add_row(
+            f"{each.mono_ns / 1e9:.3f} s",
+            f"client-{each.client}" + ("'s watchdog" if each.watchdog else ""),
+            server_name(each.node),
+            Text(" ".join(map(shortened, each.words)), style),
+            Text(answer, style),
+        )
+    return table
+
+
+def show_deployment(console: Console, deployment: DeploymentResult | None) -> None:
+    """The settings that the servers took, what they changed, and each setting that the trial chose itself."""
+    if not deployment:
+        return
+    count = deployment.replicas
+    replicas = f", {count} replica{'s' if count > 1 else ''} of each" if count else ""
+    console.print(Text(f"servers: {', '.join(deployment.settings) or 'their defaults'}{replicas}", "dim"))
+    sentence = effects_sentence(deployment)
+    if sentence:
+        console.print(Text(sentence))
+    by_reason: dict[str, list[str]] = {}
+    for each in deployment.changed:
+        by_reason.setdefault(each.why, []).append(each.setting)
+    for why, settings in by_reason.items():
+        console.print(Text(f"not taken: {', '.join(settings)}: {why}", "dim"))

@@ -26,7 +26,6 @@ QUORUM = 2
 CLUSTER_MASTERS = 3
 SLOTS = 16384
 MEET_AGAIN_S = 5.0  # a node that is not heard of for a second is forgotten: it may be the machine that stood still
-JOINING_TIMEOUT_MS = 1000  # nodes tell each other their roles within half of it
 
 # In ms; with the defaults it takes 10 s until the sentinels know the replicas. With a ping period below 400 ms, they
 # would find every replica's INFO too old in an election while the master is down (7.0: older than five ping periods).

@@ -76,9 +76,6 @@ class Client:
     def renew(self) -> Result:
         return self._do(StepKind.RENEW)
 
-    def start_renew(self) -> None:
-        self._start(StepKind.RENEW)
-
     def is_held(self) -> Result:
         """Asks the lock whether this client holds it: OK yes, REFUSED no, UNKNOWN where the pattern cannot say."""
         return self._do(StepKind.IS_HELD)

@@ -1,7 +1,9 @@
-"""A fault in a trial: it is injected, proved and healed, and each of these is a record of the history."""
+"""The faults of a trial. Each is injected, proved and healed, and each of these is a record of the history."""
 
+import contextlib
 import ctypes as c
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TypeAlias
@@ -22,11 +24,23 @@ OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | Zoo
 Target: TypeAlias = "OneTarget | Sequence[Client]"
 
 
-# The faults that apply to servers other than redis-server, with the service's name for messages.
-FAULTS_ELSEWHERE: dict[type, tuple[str, tuple[str, ...]]] = {
-    PostgresServer: ("PostgreSQL", ("clock-drift", "clock-jump", "crash-server", "partition", "pause-server")),
-    EtcdServer: ("etcd", ("kill-server", "partition", "pause-server")),
-    ZooKeeperServer: ("ZooKeeper", ("clock-drift", "kill-server", "partition", "pause-server")),
+@dataclass(frozen=True)
+class OtherServers:
+    """What differs for servers other than redis-server."""
+
+    title: str
+    service: bytes  # its name in struct fault_target
+    faults: tuple[str, ...]  # that apply to them
+
+
+FAULTS_ELSEWHERE: dict[type, OtherServers] = {
+    PostgresServer: OtherServers(
+        "PostgreSQL", b"postgres", ("clock-drift", "clock-jump", "crash-server", "partition", "pause-server")
+    ),
+    EtcdServer: OtherServers("etcd", b"etcd", ("kill-server", "partition", "pause-server")),
+    ZooKeeperServer: OtherServers(
+        "ZooKeeper", b"zookeeper", ("clock-drift", "kill-server", "partition", "pause-server")
+    ),
 }
 
 
@@ -104,29 +118,25 @@ class Fault:
             for node in masters:  # a cut between a node and its replicas concerns a client that waits for those
                 if any(fnmatchcase(f"{replica.name}>{node.name}", target) for replica in node.replicas):
                     place.server, place.socket = node.number, bytes(node.socket)
-        elif isinstance(target, (RedisServer, Sentinel)):
-            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
-            place.socket, place.directory = bytes(target.socket), bytes(target.directory)
-            place.links, place.probe = f"*>{target.name}".encode(), target.probe.encode()
-        elif isinstance(target, PostgresServer):
-            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
-            place.service, place.socket, place.directory = b"postgres", bytes(target.socket), bytes(target.directory)
-            place.clock_step_us = target.clock_step_us
-            place.links = f"*>{target.name}".encode()
-        elif isinstance(target, EtcdServer):
-            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
-            place.service, place.directory = b"etcd", bytes(target.directory)
-            place.links = f"*>{target.name}".encode()
-        elif isinstance(target, ZooKeeperServer):
-            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
-            place.service, place.clock_step_us = b"zookeeper", target.clock_step_us
-            place.links = f"*>{target.name}".encode()
-        elif target:
+        elif isinstance(target, Client):
             place.name, place.task, place.shares_process = target.name.encode(), target.task, bool(target.group)
             place.pid = 0 if target.ended else target.pid
             place.links = f"{target.host}>*".encode()
             if masters:
                 place.socket = bytes(masters[0].socket)
+        elif target:
+            place.name, place.pid, place.server = target.name.encode(), target.process.pid, target.number
+            place.links = f"*>{target.name}".encode()
+            if elsewhere := FAULTS_ELSEWHERE.get(type(target)):
+                place.service = elsewhere.service
+            if isinstance(target, (RedisServer, Sentinel)):
+                place.probe = target.probe.encode()
+            if isinstance(target, (RedisServer, Sentinel, PostgresServer)):
+                place.socket = bytes(target.socket)
+            if not isinstance(target, ZooKeeperServer):
+                place.directory = bytes(target.directory)
+            if isinstance(target, (PostgresServer, ZooKeeperServer)):
+                place.clock_step_us = target.clock_step_us
         return place
 
     @property
@@ -136,6 +146,7 @@ class Fault:
 
     def prepare(self) -> None:
         """Prepares the fault, if it has to be; clients go on until `inject`."""
+        assert not self.prepared and not self.injected
         self.prepared, self.undone = True, False
         if self.prepares and not self._call(self._fault.prepare):
             raise Inconclusive(f"the fault {self.name} could not be prepared on {self.where}: {self.report}")
@@ -172,6 +183,8 @@ class Fault:
 
     def inject(self) -> None:
         """Injects the fault, and proves it if it can be proved at once."""
+        assert not self.injected and not self.healed  # its effect and its proof are those of one injection
+        # Before C acts: if the call fails half-way, `heal` has to take back what it did.
         self.injected, self.undone = True, False
         if self._database:
             self._database.register_children()
@@ -184,16 +197,18 @@ class Fault:
         """Undoes the fault. `prove` False: skips a proof that is due now or afterwards, for the trial has failed."""
         if self.healed or not (self.injected or self.prepared):
             return
-        self.healed = True
+        self.healed = True  # first: a heal that fails is not repeated when the trial closes
         if not self.injected:  # it had no effect yet, so nothing is recorded
             self.undone = self._call(self._fault.heal)
             return
         try:
             if prove and self._fault.moment == Moment.BEFORE_HEAL:
                 self._prove()
-        finally:
+        finally:  # also if the proof fails: what comes after must find healthy servers
             self.undone = self._call(self._fault.heal)
-            settled = self.trial.scheduler.try_settle()  # what it held back is recorded first, by the store for example
+            # What the fault held back is recorded before FAULT_HEAL, by the store for example: otherwise the order of
+            # these records would depend on how fast the store is.
+            settled = self.trial.scheduler.try_settle()
             self._note(Kind.FAULT_HEAL, Outcome.OK if self.undone else Outcome.UNKNOWN)
         if prove and not self.undone:
             raise Inconclusive(f"the fault {self.name} could not be healed on {self.where}: {self.report}")
@@ -210,7 +225,7 @@ class Fault:
         self.proof = self.report
 
     def _call(self, action: "c._FuncPointer") -> bool:
-        self._message.text, self.means.reason = b"", ""
+        self._message.text, self.means.reason = b"", ""  # each is written by a failure only
         done = bool(action(self.target, self._message))
         self.report = ": ".join(filter(None, (str(self._message), self.means.reason)))
         return done
@@ -227,9 +242,9 @@ class Fault:
 
 def _check_service(target: Target, name: str, options: Mapping[str, object]) -> None:
     """Raises UsageError for a fault that does not apply to a server other than redis-server."""
-    for kind, (called, faults) in FAULTS_ELSEWHERE.items():
-        if isinstance(target, kind) and name not in faults:
-            raise UsageError(f"{name} applies to redis-servers; to {called}: {', '.join(faults)}")
+    elsewhere = FAULTS_ELSEWHERE.get(type(target))
+    if elsewhere and name not in elsewhere.faults:
+        raise UsageError(f"{name} applies to redis-servers; to {elsewhere.title}: {', '.join(elsewhere.faults)}")
     if isinstance(target, ZooKeeperServer) and name == "clock-drift" and options.get("keep") != "yes":
         raise UsageError("ZooKeeper goes by a monotonic clock, which is never set back: keep=yes")
 
@@ -246,3 +261,80 @@ def as_bytes(value: str | float | bytes) -> bytes:
     if isinstance(value, bytes):
         return value
     return ("yes" if value else "no").encode() if isinstance(value, bool) else str(value).encode()
+
+
+class TrialFaults:
+    """Injects faults and keeps those that may still have to be healed."""
+
+    def __init__(self, means: TrialMeans) -> None:
+        self.means = means
+        self.every: list[Fault] = []  # since the last `heal`, also those that a block has healed
+
+    @contextlib.contextmanager
+    def pause(self, client: Client, at: str | None = None) -> Iterator[None]:
+        """Stops a client's whole process, at a checkpoint or now, until the block ends."""
+        if at:
+            client.run_to(at)
+        with self.fault("pause-client", client):
+            yield
+        client.go_on()
+
+    def kill(self, client: Client, at: str | None = None) -> None:
+        """Ends a client's process, at a checkpoint or now."""
+        if at:
+            client.run_to(at)
+        self.inject("kill-client", client)
+
+    @contextlib.contextmanager
+    def fault(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Iterator[Fault]:
+        """Injects a fault, proves it, and heals it when the block ends; each of these is recorded."""
+        fault = self.inject(name, target, other, **options)
+        try:
+            yield fault
+        except BaseException:
+            fault.heal(prove=False)
+            raise
+        fault.heal()
+
+    def fault_unless_control(
+        self, name: str, target: Target = None, **options: str | float | bytes
+    ) -> contextlib.AbstractContextManager[object]:
+        """The same; in a control the block runs without the fault."""
+        is_control = self.means.trial.settings.control
+        return contextlib.nullcontext() if is_control else self.fault(name, target, None, **options)
+
+    def inject(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        """Injects a fault that lasts until its `heal` is called or the trial ends."""
+        fault = self._create(name, target, other, **options)
+        try:
+            fault.inject()
+        except BaseException:
+            fault.heal(prove=False)
+            raise
+        return fault
+
+    def prepare(
+        self, name: str, target: Target = None, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        """Prepares a fault; the caller then calls its `inject` and `heal`. What clients write in between is what a
+        failover loses."""
+        fault = self._create(name, target, other, **options)
+        fault.prepare()
+        return fault
+
+    def _create(
+        self, name: str, target: Target, other: RedisServer | None = None, **options: str | float | bytes
+    ) -> Fault:
+        fault = Fault(self.means, name, target, other, **options)
+        self.means.trial.recorder.is_disturbed = True
+        self.every.append(fault)
+        return fault
+
+    def heal(self) -> None:
+        """Heals every fault that is not healed yet, the last one first."""
+        while self.every:
+            self.every.pop().heal()

@@ -72,7 +72,7 @@ class TrialMeans:
             "host_suspended": lambda _, task, suspended: clients.suspend(task, suspended),
         }
         self.raw = FaultMeans(scheduler=trial.scheduler.handle, virtual_time=trial.settings.time == "virtual")
-        functions: dict[str, Any] = {field: kind for field, kind, *_ in FaultMeans._fields_[2:]}
+        functions: dict[str, Any] = {field: kind for field, kind, *_ in FaultMeans._fields_[2:]}  # types of ctypes
         for field, kind in functions.items():  # no field stays NULL
             function = driver.get(field)
             called = kind(function) if function else c.cast(getattr(library(), SCHEDULER_FUNCTIONS[field]), kind)

@@ -8,9 +8,11 @@ from lockstorm.base.errors import Unanswered, UsageError
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S
 from lockstorm.process.line_client import LineClient, Refusal
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.trial.direct_links import LINKS, place_in
 
 START_NAP_S = 0.0003  # about what it takes from its zygote
+
+
+LINKS = "links"  # the directory of the sockets that clients connect to
 
 
 class Proxy:
@@ -80,3 +82,11 @@ class Proxy:
 
     def close(self) -> None:
         self._client.close()
+
+
+def place_in(directory: Path, number: int, file: str) -> Path:
+    """Where a link listens."""
+    if not file:
+        return directory / str(number)
+    (directory / str(number)).mkdir(mode=0o700)
+    return directory / str(number) / file

@@ -31,6 +31,7 @@ from lockstorm.trial.attached_nodes import AttachedNodes
 from lockstorm.trial.client import Client
 from lockstorm.trial.client_groups import patience, served_ms
 from lockstorm.trial.etcd_nodes import EtcdNodes
+from lockstorm.trial.fault import TrialFaults
 from lockstorm.trial.fault_means import TrialMeans
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.postgres_nodes import PostgresNodes
@@ -40,7 +41,6 @@ from lockstorm.trial.stall_sentinel import StallSentinel
 from lockstorm.trial.trial_clients import TrialClients
 from lockstorm.trial.trial_clock import TrialClock
 from lockstorm.trial.trial_context import TrialContext
-from lockstorm.trial.trial_faults import TrialFaults
 from lockstorm.trial.trial_links import TrialLinks
 from lockstorm.trial.trial_recorder import TrialRecorder
 from lockstorm.trial.trial_residue import TrialResidue

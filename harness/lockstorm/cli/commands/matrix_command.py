@@ -12,7 +12,7 @@ from lockstorm.cli.terminal import console, print_json, progress_of_done
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix import matrix as matrix_
 from lockstorm.matrix import matrix_pages, matrix_table
-from lockstorm.matrix.cell_choice import choose_cells
+from lockstorm.matrix.matrix import choose_cells
 from lockstorm.scenario.cells import CellKey
 from lockstorm.servers.deployment import deployment_named
 from lockstorm.trial.settings import CONFIG_HELP, SEED_LIMIT, SERVER_HELP

@@ -10,8 +10,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.cli.library_text import show_library_replay
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json, waiting
-from lockstorm.report.commands_table import commands_table
-from lockstorm.report.story import show_result
+from lockstorm.report.story import commands_table, show_result
 from lockstorm.results.event import Event
 from lockstorm.search.explore import replay_schedule
 from lockstorm.search.library_schedule_file import is_library_schedule, read_library_schedule

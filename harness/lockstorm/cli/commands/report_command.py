@@ -18,8 +18,7 @@ from lockstorm.cli.options import (
     rows_option,
 )
 from lockstorm.cli.terminal import console, print_json, waiting
-from lockstorm.report.library_page import PlayedSchedule
-from lockstorm.report.report import WrittenReport, write, write_library
+from lockstorm.report.report import PlayedSchedule, WrittenReport, write, write_library
 from lockstorm.results.call_event import BrokenPromise, CallEvent
 from lockstorm.search.explore import replay_schedule
 from lockstorm.search.library_schedule_file import is_library_schedule, read_library_schedule

@@ -18,8 +18,7 @@ from lockstorm.cli.options import (
 )
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.report.deployment_text import show_deployment
-from lockstorm.report.story import show_result
+from lockstorm.report.story import show_deployment, show_result
 from lockstorm.results.event import Event
 from lockstorm.scenario.deployment_effects import play_deployed
 from lockstorm.scenario.play import play, usual_time
