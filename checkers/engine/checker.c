@@ -1,11 +1,16 @@
 #include "checkers/engine/checker.h"
 
+#include <assert.h>
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct evidence *verdict_violate(struct verdict *verdict, const struct violation *violation) {
+/* The evidence of a new cause, without its text; NULL: the cause is known, or there is no room. */
+static struct evidence *evidence_add(struct verdict *verdict, const struct violation *violation) {
+    assert(violation->sort < VERDICT_PARTS);
+    assert(violation->record_count <= EVIDENCE_RECORDS);
     verdict->count += violation->times;
     verdict->sorts[violation->sort] += violation->times;
     for (int each = 0; each < verdict->evidence_count; each++) {
@@ -51,7 +56,7 @@ const char *check_name(const struct check *check, uint32_t index, char *buffer, 
     return buffer;
 }
 
-const char *check_duration(int64_t duration_ns, char *buffer, size_t size) {
+static const char *check_duration(int64_t duration_ns, char *buffer, size_t size) {
     if (duration_ns == 0) snprintf(buffer, size, "0 s");
     else if (duration_ns >= 1000000000) snprintf(buffer, size, "%.3f s", (double)duration_ns / 1e9);
     else if (duration_ns >= 1000000) snprintf(buffer, size, "%.3f ms", (double)duration_ns / 1e6);
@@ -59,7 +64,7 @@ const char *check_duration(int64_t duration_ns, char *buffer, size_t size) {
     return buffer;
 }
 
-const char *check_when(const struct check *check, int64_t mono_ns, char *buffer, size_t size) {
+static const char *check_when(const struct check *check, int64_t mono_ns, char *buffer, size_t size) {
     char duration[32];
     snprintf(buffer, size, "at %s", check_duration(elapsed_ns(check->began_ns, mono_ns), duration, sizeof duration));
     return buffer;
@@ -72,6 +77,40 @@ const char *check_grant(const struct check *check, uint64_t index, char *buffer,
     snprintf(buffer, size, "%s (%sgranted %s)", check_name(check, grant.actor, name, sizeof name), token,
              check_when(check, grant.mono_ns, when, sizeof when));
     return buffer;
+}
+
+/* What %p and a letter stand for. A name is cut to 63 bytes, so that an odd one leaves room for the sentence. */
+static const char *described(const struct check *check, char what, const void *value, char *buffer, size_t size) {
+    switch (what) {
+    case 'N': return check_name(check, *(const uint32_t *)value, buffer, size < 64 ? size : 64);
+    case 'T': return check_when(check, *(const int64_t *)value, buffer, size);
+    case 'D': return check_duration(*(const int64_t *)value, buffer, size);
+    default: assert(what == 'G'); return check_grant(check, *(const uint64_t *)value, buffer, size);
+    }
+}
+
+void violate(struct checking *my, const struct violation *violation, const char *format, ...) {
+    struct evidence *evidence = evidence_add(&my->verdict, violation);
+    char piece[160];
+    size_t used = 0;
+    va_list values;
+    va_start(values, format);
+    for (const char *at = format; evidence && *at && used + 1 < sizeof evidence->text; at++) {
+        const char *shown = piece;
+        if (*at != '%') {
+            snprintf(piece, sizeof piece, "%c", *at);
+        } else if (*++at == 's') {
+            shown = va_arg(values, const char *);
+        } else if (*at == 'p') {
+            shown = described(my->check, *++at, va_arg(values, const void *), piece, sizeof piece);
+        } else {
+            assert(strncmp(at, "lld", 3) == 0);
+            at += 2;
+            snprintf(piece, sizeof piece, "%lld", va_arg(values, long long));
+        }
+        used += (size_t)snprintf(evidence->text + used, sizeof evidence->text - used, "%s", shown);
+    }
+    va_end(values);
 }
 
 void *check_table_add(struct check_table *table, uint32_t key) {

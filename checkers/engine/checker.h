@@ -211,9 +211,11 @@ struct violation {
     uint64_t records[EVIDENCE_RECORDS];
     int record_count;
 };
-/* Counts a violation. Returns its evidence, whose text the caller writes, if it is the first of its cause and there is
- * room for it; else NULL. */
-struct evidence *verdict_violate(struct verdict *verdict, const struct violation *violation);
+/* Counts a violation. If it is the first of its cause and there is room, keeps it as evidence with a text: %s, %lld
+ * and, each with a pointer, %pN a name by its index (uint32_t), %pT a stamp as "at 30.205 s" (int64_t), %pD a duration
+ * (int64_t), %pG a grant by its index (uint64_t) as "client-1 (token 33, granted at 0.205 s)". */
+SELDOM void violate(struct checking *my, const struct violation *violation, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Sets the status: violated if a violation was counted; else it holds if `seen`, or is inconclusive for `reason`. */
 void verdict_decide(struct verdict *verdict, bool seen, const char *reason);
@@ -224,13 +226,7 @@ struct history_record check_record_at(const struct check *check, uint64_t index)
 /* The name at an index, escaped for a terminal and cut, in a buffer of `size` bytes; returns the buffer. */
 const char *check_name(const struct check *check, uint32_t index, char *buffer, size_t size);
 
-/* A duration for a reader: "30.205 s", "12.000 us". Returns the buffer. */
-const char *check_duration(int64_t duration_ns, char *buffer, size_t size);
-
-/* When a record was made, from the history's beginning: "at 30.205 s". */
-const char *check_when(const struct check *check, int64_t mono_ns, char *buffer, size_t size);
-
-/* A grant for a reader: "client-1 (token 33, at 0.205 s)". */
+/* As %pG of violate; returns the buffer. */
 const char *check_grant(const struct check *check, uint64_t index, char *buffer, size_t size);
 
 /* A growing array of `size`-byte entries that each begin with a uint32_t key. */

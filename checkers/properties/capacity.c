@@ -61,7 +61,6 @@ static SELDOM void capacity_lapse(struct permit_pool *pool, int64_t mono_ns) {
 }
 
 static SELDOM void surplus(struct checking *my, const struct event *event, const struct permit_pool *pool) {
-    char name[64], early[160], when[40];
     struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
     int64_t shown = 0;
     for (struct permits *each = pool->first;
@@ -71,13 +70,8 @@ static SELDOM void surplus(struct checking *my, const struct event *event, const
     }
     violation.whom = check_record_at(my->check, violation.records[0]).actor;
     violation.records[violation.record_count++] = event->index;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "%s was granted a permit %s while all %lld were out, the longest with %s",
-             check_name(my->check, event->actor->name, name, sizeof name),
-             check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->lock->capacity,
-             check_grant(my->check, violation.records[0], early, sizeof early));
+    violate(my, &violation, "%pN was granted a permit %pT while all %lld were out, the longest with %pG",
+            &event->actor->name, &event->record->mono_ns, (long long)event->lock->capacity, &violation.records[0]);
 }
 
 static void capacity_answered(struct checking *my, const struct event *event) {
@@ -122,18 +116,14 @@ static void capacity_asked(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void unowned(struct checking *my, const struct event *event) {
-    char name[64], when[40];
-    struct violation violation = {.sort = UNOWNED,
-                                  .times = 1,
-                                  .who = event->actor->name,
-                                  .records = {event->asked, event->index},
-                                  .record_count = 2};
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "%s had no permit when it released one, and was told %s that it had: there is one permit too many now",
-             check_name(my->check, event->actor->name, name, sizeof name),
-             check_when(my->check, event->record->mono_ns, when, sizeof when));
+    const struct violation violation = {.sort = UNOWNED,
+                                        .times = 1,
+                                        .who = event->actor->name,
+                                        .records = {event->asked, event->index},
+                                        .record_count = 2};
+    violate(my, &violation,
+            "%pN had no permit when it released one, and was told %pT that it had: there is one permit too many now",
+            &event->actor->name, &event->record->mono_ns);
 }
 
 static void capacity_released(struct checking *my, const struct event *event) {

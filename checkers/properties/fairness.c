@@ -72,7 +72,6 @@ struct fairness_case {
 };
 
 static SELDOM void fairness_violate(struct checking *my, struct fairness_case shown) {
-    char name[64], waiter[64], since[40], when[40];
     struct history_record waits = check_record_at(my->check, shown.asked);
     struct history_record grant = check_record_at(my->check, shown.granted);
     struct violation violation = {
@@ -80,16 +79,10 @@ static SELDOM void fairness_violate(struct checking *my, struct fairness_case sh
     if (shown.again) violation.records[violation.record_count++] = shown.again;
     violation.records[violation.record_count++] = shown.granted;
     if (shown.ended) violation.records[violation.record_count++] = shown.ended;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "%s was granted the lock %s%s while %s, which had asked before it did %s, was waiting%s",
-                 check_name(my->check, grant.actor, name, sizeof name),
-                 check_when(my->check, grant.mono_ns, when, sizeof when),
-                 shown.again ? " for the second time" : " out of turn",
-                 check_name(my->check, waits.actor, waiter, sizeof waiter),
-                 check_when(my->check, waits.mono_ns, since, sizeof since),
-                 shown.to_the_end ? ", as it did to the end" : "");
+    violate(my, &violation,
+            "%pN was granted the lock %pT%s while %pN, which had asked before it did %pT, was waiting%s", &grant.actor,
+            &grant.mono_ns, shown.again ? " for the second time" : " out of turn", &waits.actor, &waits.mono_ns,
+            shown.to_the_end ? ", as it did to the end" : "");
 }
 
 /* Whether one stamp is so much later than another that the order of their messages is certain. */

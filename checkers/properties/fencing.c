@@ -121,7 +121,7 @@ static SELDOM void fencing_violate(struct checking *my, const struct event *even
                                       [FALLING] =
                                           "a token that is older than one which had come back before it was asked for",
                                       [DRAWN_EARLY] = "a token that is older than that of a grant which came before"};
-    char name[64], when[40], other[180] = "", text[160];
+    char other[180] = "", text[160];
     struct violation violation = {.sort = sort == DRAWN_EARLY ? FALLING : sort,
                                   .times = 1,
                                   .who = event->lock->name,
@@ -131,12 +131,9 @@ static SELDOM void fencing_violate(struct checking *my, const struct event *even
         violation.records[violation.record_count++] = event->index;
         violation.records[0] = earlier;
     }
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
     if (earlier) snprintf(other, sizeof other, ": that of %s", check_grant(my->check, earlier, text, sizeof text));
-    snprintf(evidence->text, sizeof evidence->text, "%s was granted token %lld %s, %s%s",
-             check_name(my->check, event->actor->name, name, sizeof name), (long long)event->record->token,
-             check_when(my->check, event->record->mono_ns, when, sizeof when), why[sort], other);
+    violate(my, &violation, "%pN was granted token %lld %pT, %s%s", &event->actor->name,
+            (long long)event->record->token, &event->record->mono_ns, why[sort], other);
 }
 
 static void fencing_invoked(struct checking *my, const struct event *event) {
@@ -221,21 +218,16 @@ static SELDOM void fencing_ended(struct checking *my, const struct event *event)
 
 static SELDOM void fencing_violate_stale(struct checking *my, const struct event *event, uint64_t newer) {
     const struct history_record *record = event->record;
-    char late[64], early[64], when[40];
     struct history_record other = check_record_at(my->check, newer);
-    struct evidence *evidence = verdict_violate(&my->verdict, &(struct violation){.sort = STALE,
-                                                                                  .times = 1,
-                                                                                  .who = record->name,
-                                                                                  .whom = other.name,
-                                                                                  .records = {newer, event->index},
-                                                                                  .record_count = 2});
-    if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "the store accepted a stale %s %s: %s came with token %lld after %s with token %lld",
-             record->kind == HISTORY_STORE_WRITE ? "write" : "read",
-             check_when(my->check, record->mono_ns, when, sizeof when),
-             check_name(my->check, record->name, late, sizeof late), (long long)record->token,
-             check_name(my->check, other.name, early, sizeof early), (long long)other.token);
+    const struct violation violation = {.sort = STALE,
+                                        .times = 1,
+                                        .who = record->name,
+                                        .whom = other.name,
+                                        .records = {newer, event->index},
+                                        .record_count = 2};
+    violate(my, &violation, "the store accepted a stale %s %pT: %pN came with token %lld after %pN with token %lld",
+            record->kind == HISTORY_STORE_WRITE ? "write" : "read", &record->mono_ns, &record->name,
+            (long long)record->token, &other.name, (long long)other.token);
 }
 
 /* Whether the client of an access is the rightful holder. */
@@ -249,26 +241,22 @@ static bool holds(const struct checking *my, const struct event *event) {
 
 static SELDOM void violate_wrongful(struct checking *my, const struct event *event, uint64_t newer) {
     const struct history_record *record = event->record;
-    char early[64], when[40], granted[160];
+    char early[64];
     struct history_record other = check_record_at(my->check, newer);
     bool has_object = record->object != HISTORY_OBJECT_NONE && record->object < HISTORY_OBJECT_COUNT;
     my->check->refused_wrongfully += record->kind == HISTORY_STORE_WRITE && has_object;
-    struct evidence *evidence =
-        verdict_violate(&my->verdict, &(struct violation){.sort = WRONGFUL,
-                                                          .times = 1,
-                                                          .who = record->name,
-                                                          .whom = other.name,
-                                                          .records = {newer, record->grant, event->index},
-                                                          .record_count = 3});
-    if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "the store refused a %s of the rightful holder %s: %s, for %s had come with token %lld under an earlier "
-             "grant",
-             record->kind == HISTORY_STORE_WRITE ? "write" : "read",
-             check_when(my->check, record->mono_ns, when, sizeof when),
-             check_grant(my->check, record->grant, granted, sizeof granted),
-             other.name == record->name ? "it" : check_name(my->check, other.name, early, sizeof early),
-             (long long)other.token);
+    const struct violation violation = {.sort = WRONGFUL,
+                                        .times = 1,
+                                        .who = record->name,
+                                        .whom = other.name,
+                                        .records = {newer, record->grant, event->index},
+                                        .record_count = 3};
+    violate(my, &violation,
+            "the store refused a %s of the rightful holder %pT: %pG, for %s had come with token %lld under an earlier "
+            "grant",
+            record->kind == HISTORY_STORE_WRITE ? "write" : "read", &record->mono_ns, &violation.records[1],
+            other.name == record->name ? "it" : check_name(my->check, other.name, early, sizeof early),
+            (long long)other.token);
 }
 
 static void fencing_refused(struct checking *my, const struct event *event) {

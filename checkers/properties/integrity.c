@@ -152,25 +152,21 @@ static bool is_older(const struct rank *write, const struct rank *other) {
 
 static SELDOM void integrity_violate_stale(struct checking *my, const struct event *event, const struct rank *early) {
     const struct history_record *late = event->record;
-    char late_name[64], early_name[64], when[40], early_when[40], late_token[40] = "", early_token[40] = "";
+    char late_token[40] = "", early_token[40] = "";
     struct history_record other = check_record_at(my->check, early->index);
-    struct evidence *evidence = verdict_violate(
-        &my->verdict, &(struct violation){.sort = STALE_WRITE,
-                                          .times = 1,
-                                          .who = late->name,
-                                          .whom = other.name,
-                                          .records = {late->grant, early->grant, early->index, event->index},
-                                          .record_count = 4});
-    if (!evidence) return;
+    const struct violation violation = {.sort = STALE_WRITE,
+                                        .times = 1,
+                                        .who = late->name,
+                                        .whom = other.name,
+                                        .records = {late->grant, early->grant, early->index, event->index},
+                                        .record_count = 4};
     if (late->token) snprintf(late_token, sizeof late_token, " (token %lld)", (long long)late->token);
     if (other.token) snprintf(early_token, sizeof early_token, " (token %lld)", (long long)other.token);
-    snprintf(evidence->text, sizeof evidence->text,
-             "the store accepted a stale write: %s wrote %s = %lld %s under an older grant%s, after %s had written %s "
-             "under a newer one%s",
-             check_name(my->check, late->name, late_name, sizeof late_name), history_object_name(late->object),
-             (long long)late->value, check_when(my->check, late->mono_ns, when, sizeof when), late_token,
-             check_name(my->check, other.name, early_name, sizeof early_name),
-             check_when(my->check, other.mono_ns, early_when, sizeof early_when), early_token);
+    violate(my, &violation,
+            "the store accepted a stale write: %pN wrote %s = %lld %pT under an older grant%s, after %pN had written "
+            "%pT under a newer one%s",
+            &late->name, history_object_name(late->object), (long long)late->value, &late->mono_ns, late_token,
+            &other.name, &other.mono_ns, early_token);
 }
 
 /* A write that is not newer in both orders. */
@@ -198,30 +194,29 @@ static inline void check_order(struct checking *my, const struct event *event) {
 
 /* --- lost updates --- */
 
-/* `told`: index of the answer that acknowledged the update, where that came after it was lost; else 0. */
+/* `acknowledged`: index of the answer that acknowledged the update, where that came after it was lost; else 0. */
 static SELDOM void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index,
-                                uint64_t lost_index, uint64_t told, int64_t times) {
-    char by_name[64], name[64], when[40], lost_when[40], told_when[40], known[60] = "been told of";
+                                uint64_t lost_index, uint64_t acknowledged, int64_t times) {
     struct history_record lost = check_record_at(my->check, lost_index);
-    struct evidence *evidence =
-        verdict_violate(&my->verdict, &(struct violation){.sort = LOST_UPDATE,
-                                                          .times = (uint64_t)times,
-                                                          .who = by->name,
-                                                          .whom = lost.name,
-                                                          .records = {lost_index, by_index, told},
-                                                          .record_count = told ? 3 : 2});
-    if (!evidence) return;
-    if (told)
-        snprintf(known, sizeof known, "was told of %s",
-                 check_when(my->check, check_record_at(my->check, told).mono_ns, told_when, sizeof told_when));
-    snprintf(evidence->text, sizeof evidence->text,
-             "lost update: %s wrote %s = %lld %s from version %lld, over what %s had written %s and %s, which "
-             "it had not seen (%lld acknowledged update%s gone)",
-             check_name(my->check, by->name, by_name, sizeof by_name), history_object_name(by->object),
-             (long long)by->value, check_when(my->check, by->mono_ns, when, sizeof when), (long long)by->extra,
-             check_name(my->check, lost.name, name, sizeof name),
-             check_when(my->check, lost.mono_ns, lost_when, sizeof lost_when), known, (long long)times,
-             times == 1 ? "" : "s");
+    struct history_record answer = check_record_at(my->check, acknowledged);
+    const struct violation violation = {.sort = LOST_UPDATE,
+                                        .times = (uint64_t)times,
+                                        .who = by->name,
+                                        .whom = lost.name,
+                                        .records = {lost_index, by_index, acknowledged},
+                                        .record_count = acknowledged ? 3 : 2};
+    if (acknowledged)
+        violate(my, &violation,
+                "lost update: %pN wrote %s = %lld %pT from version %lld, over what %pN had written %pT and was told of "
+                "%pT, which it had not seen (%lld acknowledged update%s gone)",
+                &by->name, history_object_name(by->object), (long long)by->value, &by->mono_ns, (long long)by->extra,
+                &lost.name, &lost.mono_ns, &answer.mono_ns, (long long)times, times == 1 ? "" : "s");
+    else
+        violate(my, &violation,
+                "lost update: %pN wrote %s = %lld %pT from version %lld, over what %pN had written %pT and been told "
+                "of, which it had not seen (%lld acknowledged update%s gone)",
+                &by->name, history_object_name(by->object), (long long)by->value, &by->mono_ns, (long long)by->extra,
+                &lost.name, &lost.mono_ns, (long long)times, times == 1 ? "" : "s");
 }
 
 /* own: the version that this operation has made already, which it does not lose; 0: none. */
@@ -289,16 +284,12 @@ static bool delivered_before(struct store_writer *writer, uint32_t op) {
 }
 
 static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first, const char *once_more) {
-    char name[64], when[40];
     struct violation violation = {.sort = DUPLICATED, .times = 1, .who = event->record->name};
     if (first) violation.records[violation.record_count++] = first;
     violation.records[violation.record_count++] = event->index;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "the store carried out operation %u of %s%s %s, and added %lld again", event->record->op,
-                 check_name(my->check, event->record->name, name, sizeof name), once_more,
-                 check_when(my->check, event->record->mono_ns, when, sizeof when), (long long)event->record->value);
+    violate(my, &violation, "the store carried out operation %lld of %pN%s %pT, and added %lld again",
+            (long long)event->record->op, &event->record->name, once_more, &event->record->mono_ns,
+            (long long)event->record->value);
 }
 
 /* Looks for the latest kept addition of the same value by another operation, of any client. */

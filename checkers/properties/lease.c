@@ -90,29 +90,24 @@ struct lease_state {
     int64_t least_ns;     /* validity left when an acquire came back */
 };
 
-static SELDOM struct evidence *lease_violate(struct checking *my, const struct event *event, unsigned sort,
-                                             uint64_t earlier) {
+/* `earlier`: the record that it contradicts; 0: it shows the violation alone. */
+static struct violation lease_violation(const struct event *event, unsigned sort, uint64_t earlier) {
     struct violation violation = {.sort = sort, .times = 1, .who = event->actor->name};
     if (earlier) violation.records[violation.record_count++] = earlier;
     violation.records[violation.record_count++] = event->index;
-    return verdict_violate(&my->verdict, &violation);
+    return violation;
 }
 
 static SELDOM void state(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     const struct history_record *record = event->record;
     int64_t left_ns = larger(0, elapsed_ns(record->mono_ns, record->value));
-    char name[64], when[40], until[40];
     self->least_ns = self->stated ? smaller(self->least_ns, left_ns) : left_ns;
     self->stated = true;
-    if (left_ns > 0) return;
-    struct evidence *evidence = lease_violate(my, event, SPENT_GRANT, 0);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "%s was granted the lock %s, when the validity that it came with had ended, %s",
-                 check_name(my->check, event->actor->name, name, sizeof name),
-                 check_when(my->check, record->mono_ns, when, sizeof when),
-                 check_when(my->check, record->value, until, sizeof until));
+    const struct violation violation = lease_violation(event, SPENT_GRANT, 0);
+    if (left_ns == 0)
+        violate(my, &violation, "%pN was granted the lock %pT, when the validity that it came with had ended, %pT",
+                &event->actor->name, &record->mono_ns, &record->value);
 }
 
 /* --- leases that still run --- */
@@ -129,21 +124,14 @@ static int64_t lease_end_ns(const struct event *event, int64_t from_ns, int64_t 
 
 static SELDOM void premature(struct checking *my, const struct event *event, struct check_member *holder) {
     const struct lease_side *other = my_member(my, holder);
-    char name[64], when[40], until[40], early[160];
-    struct violation violation = {.sort = PREMATURE_GRANT,
-                                  .times = 1,
-                                  .who = event->actor->name,
-                                  .whom = holder->actor->name,
-                                  .records = {other->latest.grant, event->index},
-                                  .record_count = 2};
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "%s was granted the lock %s, while the lease of %s ran, until %s at least",
-             check_name(my->check, event->actor->name, name, sizeof name),
-             check_when(my->check, event->record->mono_ns, when, sizeof when),
-             check_grant(my->check, other->latest.grant, early, sizeof early),
-             check_when(my->check, other->runs_until_ns, until, sizeof until));
+    const struct violation violation = {.sort = PREMATURE_GRANT,
+                                        .times = 1,
+                                        .who = event->actor->name,
+                                        .whom = holder->actor->name,
+                                        .records = {other->latest.grant, event->index},
+                                        .record_count = 2};
+    violate(my, &violation, "%pN was granted the lock %pT, while the lease of %pG ran, until %pT at least",
+            &event->actor->name, &event->record->mono_ns, &other->latest.grant, &other->runs_until_ns);
 }
 
 /* Whether the lease of another client's hold certainly ran when the lock was granted, whichever of the two was first,
@@ -253,38 +241,25 @@ static void lease_released(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void late_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
-    char name[64], when[40], released_when[40];
-    struct history_record release = check_record_at(my->check, side->since.invoked);
     if (side->since.counted) return;
     side->since.counted = true;
-    struct evidence *evidence = lease_violate(my, event, LATE_RENEWAL, side->since.invoked);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text, "the lock of %s was renewed %s, though it had been released %s",
-                 check_name(my->check, event->actor->name, name, sizeof name),
-                 check_when(my->check, event->record->mono_ns, when, sizeof when),
-                 check_when(my->check, release.mono_ns, released_when, sizeof released_when));
+    struct history_record release = check_record_at(my->check, side->since.invoked);
+    const struct violation violation = lease_violation(event, LATE_RENEWAL, side->since.invoked);
+    violate(my, &violation, "the lock of %pN was renewed %pT, though it had been released %pT", &event->actor->name,
+            &event->record->mono_ns, &release.mono_ns);
 }
 
 /* --- what servers heard --- */
 
 static SELDOM void late_command(struct checking *my, const struct event *event, struct released_hold *last, bool made) {
-    char name[64], when[40], released_when[40];
-    struct history_record release = check_record_at(my->check, last->invoked);
     if (last->counted) return;
     last->counted = true;
-    struct evidence *evidence = lease_violate(my, event, LATE_RENEWAL, last->invoked);
-    if (!evidence) return;
-    check_name(my->check, event->actor->name, name, sizeof name);
-    check_when(my->check, event->record->mono_ns, when, sizeof when);
-    check_when(my->check, release.mono_ns, released_when, sizeof released_when);
-    if (made)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "a renewal of %s made the lock's key again %s, though the lock had been released %s", name, when,
-                 released_when);
-    else
-        snprintf(evidence->text, sizeof evidence->text,
-                 "a server heard a renewal of %s %s that was sent after the release %s had come back", name, when,
-                 released_when);
+    struct history_record release = check_record_at(my->check, last->invoked);
+    const struct violation violation = lease_violation(event, LATE_RENEWAL, last->invoked);
+    violate(my, &violation,
+            made ? "a renewal of %pN made the lock's key again %pT, though the lock had been released %pT"
+                 : "a server heard a renewal of %pN %pT that was sent after the release %pT had come back",
+            &event->actor->name, &event->record->mono_ns, &release.mono_ns);
 }
 
 /* Until when the client's key of the lock lives that a renewal has left, at least. A key that has no end says nothing:
@@ -313,15 +288,12 @@ static void heard(struct checking *my, const struct event *event) {
 
 /* A client was told that it has renewed. */
 static void told(struct checking *my, const struct event *event, struct lease_side *side, struct heard heard) {
-    char name[64], when[40];
     if (!heard.any || heard.own || side->since.hollow) return;
     side->since.hollow = true;
-    struct evidence *evidence = lease_violate(my, event, HOLLOW_RENEWAL, 0);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text,
-                 "%s was told %s that its lock was renewed, though no server that heard of it had a key of its own",
-                 check_name(my->check, event->actor->name, name, sizeof name),
-                 check_when(my->check, event->record->mono_ns, when, sizeof when));
+    const struct violation violation = lease_violation(event, HOLLOW_RENEWAL, 0);
+    violate(my, &violation,
+            "%pN was told %pT that its lock was renewed, though no server that heard of it had a key of its own",
+            &event->actor->name, &event->record->mono_ns);
 }
 
 /* --- renewals --- */
@@ -359,17 +331,13 @@ static void lease_announced(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
-    char name[64], when[40], until[40];
     struct history_record announced = check_record_at(my->check, latest->announced_at);
     bool lost = announced.kind == HISTORY_VALIDITY && announced.outcome == OUTCOME_REFUSED;
-    struct evidence *evidence = lease_violate(my, event, LATE_WRITE, latest->announced_at);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text, "the store accepted a write of %s %s, after %s, %s",
-                 check_name(my->check, event->actor->name, name, sizeof name),
-                 check_when(my->check, event->record->mono_ns, when, sizeof when),
-                 lost ? "its lock had said that the grant was lost"
-                      : "the end of the validity that its lock had stated",
-                 check_when(my->check, lost ? announced.mono_ns : latest->until_ns, until, sizeof until));
+    const struct violation violation = lease_violation(event, LATE_WRITE, latest->announced_at);
+    violate(my, &violation, "the store accepted a write of %pN %pT, after %s, %pT", &event->actor->name,
+            &event->record->mono_ns,
+            lost ? "its lock had said that the grant was lost" : "the end of the validity that its lock had stated",
+            lost ? &announced.mono_ns : &latest->until_ns);
 }
 
 static void lease_written(struct checking *my, const struct event *event) {

@@ -149,20 +149,15 @@ static int64_t idle_ns(const struct checking *my, const struct check_lock *lock,
 static SELDOM void found_lost(struct checking *my, const struct event *event, const struct liveness_side *side,
                               int64_t free_ns) {
     const struct liveness_queue *queue = my_lock(my, event->lock);
-    const struct check *check = my->check;
-    char name[64], when[40], asked[40], duration[40];
     struct violation violation = {
         .sort = LOST_WAKE_UP, .times = 1, .who = side->actor->name, .records = {side->asked}, .record_count = 1};
     if (queue->ended > side->asked) violation.records[violation.record_count++] = queue->ended;
     violation.records[violation.record_count++] = event->index;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
-    snprintf(evidence->text, sizeof evidence->text,
-             "lost wake-up: the lock had been free for %s when it was given or given up %s, while %s had been waiting "
-             "since it asked %s",
-             check_duration(free_ns, duration, sizeof duration), check_when(check, check->now_ns, when, sizeof when),
-             check_name(check, side->actor->name, name, sizeof name),
-             check_when(check, side->asked_ns, asked, sizeof asked));
+    violate(
+        my, &violation,
+        "lost wake-up: the lock had been free for %pD when it was given or given up %pT, while %pN had been waiting "
+        "since it asked %pT",
+        &free_ns, &my->check->now_ns, &side->actor->name, &side->asked_ns);
 }
 
 static void look_for_lost(struct checking *my, const struct event *event, const struct liveness_side *side) {
@@ -267,15 +262,11 @@ static void phase(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void residue(struct checking *my, const struct event *event) {
-    char name[64];
-    if (event->record->value <= 0) return;
-    struct evidence *evidence = verdict_violate(
-        &my->verdict,
-        &(struct violation){
-            .sort = RESIDUE, .times = 1, .who = event->record->name, .records = {event->index}, .record_count = 1});
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text, "residue: %lld of %s left behind",
-                 (long long)event->record->value, check_name(my->check, event->record->name, name, sizeof name));
+    const struct violation violation = {
+        .sort = RESIDUE, .times = 1, .who = event->record->name, .records = {event->index}, .record_count = 1};
+    if (event->record->value > 0)
+        violate(my, &violation, "residue: %lld of %pN left behind", (long long)event->record->value,
+                &event->record->name);
 }
 
 /* --- the end --- */
@@ -292,20 +283,15 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
         self->undecided = true;
         return;
     }
-    char name[64], asked[40], now[40], duration[40];
-    struct evidence *evidence =
-        verdict_violate(&my->verdict, &(struct violation){.sort = STUCK_WAITER,
-                                                          .times = 1,
-                                                          .who = side->actor->name,
-                                                          .records = {side->asked, check->quiet},
-                                                          .record_count = 2});
-    if (!evidence) return;
-    snprintf(
-        evidence->text, sizeof evidence->text,
-        "stuck waiter: %s asked for the lock %s and was not answered in the %s up to the end, %s, when nobody held it any "
-        "more",
-        check_name(check, side->actor->name, name, sizeof name), check_when(check, side->asked_ns, asked, sizeof asked),
-        check_duration(waited_ns, duration, sizeof duration), check_when(check, check->now_ns, now, sizeof now));
+    const struct violation violation = {.sort = STUCK_WAITER,
+                                        .times = 1,
+                                        .who = side->actor->name,
+                                        .records = {side->asked, check->quiet},
+                                        .record_count = 2};
+    violate(my, &violation,
+            "stuck waiter: %pN asked for the lock %pT and was not answered in the %pD up to the end, %pT, when nobody "
+            "held it any more",
+            &side->actor->name, &side->asked_ns, &waited_ns, &check->now_ns);
 }
 
 static void liveness_finish(struct checking *my) {

@@ -54,21 +54,16 @@ static SELDOM void mutual_exclusion_lapse(struct believers *believers, int64_t m
 /* The evidence is the grants of the holders, as many as fit, and the one that was too much. */
 static SELDOM void mutual_exclusion_violate(struct checking *my, const struct event *event,
                                             const struct believers *believers) {
-    char late[64], early[160], token[40] = "", when[40];
+    char token[40] = "";
     struct violation violation = {.times = 1, .who = event->actor->name};
     int room = event->lock->capacity < EVIDENCE_RECORDS - 1 ? (int)event->lock->capacity : EVIDENCE_RECORDS - 1;
     for (struct hold *hold = believers->first; hold && violation.record_count < room; hold = hold->later)
         violation.records[violation.record_count++] = hold->grant;
     violation.records[violation.record_count++] = event->index;
     violation.whom = check_record_at(my->check, violation.records[0]).actor;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
     if (event->record->token) snprintf(token, sizeof token, "token %lld, ", (long long)event->record->token);
-    snprintf(evidence->text, sizeof evidence->text,
-             "%s was granted the lock (%s%s) while %s had not released it and still believed in it",
-             check_name(my->check, event->actor->name, late, sizeof late), token,
-             check_when(my->check, event->record->mono_ns, when, sizeof when),
-             check_grant(my->check, violation.records[0], early, sizeof early));
+    violate(my, &violation, "%pN was granted the lock (%s%pT) while %pG had not released it and still believed in it",
+            &event->actor->name, token, &event->record->mono_ns, &violation.records[0]);
 }
 
 static void mutual_exclusion_granted(struct checking *my, const struct event *event) {

@@ -70,9 +70,17 @@ static bool stands(const struct checking *my, struct asked grant) {
     return side->depth > 0 && side->since <= grant.granted;
 }
 
+static const char *holder_text(const struct checking *my, const struct event *event, uint64_t grant, char *buffer,
+                               size_t size) {
+    char name[64];
+    if (grant) return check_grant(my->check, grant, buffer, size);
+    snprintf(buffer, size, "%s (never granted)", check_name(my->check, event->actor->name, name, sizeof name));
+    return buffer;
+}
+
 static SELDOM void ownership_violate(struct checking *my, const struct event *event, unsigned sort, uint64_t grant,
                                      struct asked loss) {
-    char name[64], when[40], mine[160], theirs[160];
+    char mine[160];
     static const char *const said[] = {[HISTORY_ACQUIRE_RETURN] = "entered its hold again",
                                        [HISTORY_RENEW_RETURN] = "renewed",
                                        [HISTORY_RELEASE_RETURN] = "released"};
@@ -81,30 +89,19 @@ static SELDOM void ownership_violate(struct checking *my, const struct event *ev
     if (grant) violation.records[violation.record_count++] = grant;
     violation.records[violation.record_count++] = loss.granted;
     violation.records[violation.record_count++] = event->index;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
-    check_name(my->check, event->actor->name, name, sizeof name);
-    if (grant) check_grant(my->check, grant, mine, sizeof mine);
-    else snprintf(mine, sizeof mine, "%s (never granted)", name);
-    snprintf(evidence->text, sizeof evidence->text, "%s %s %s and was told ok, though the lock had gone to %s since%s",
-             mine, said[event->record->kind], check_when(my->check, event->record->mono_ns, when, sizeof when),
-             check_grant(my->check, loss.granted, theirs, sizeof theirs),
-             sort == BROKEN_HOLD ? ", which has left it again" : ", which holds it still");
+    violate(my, &violation, "%s %s %pT and was told ok, though the lock had gone to %pG since%s",
+            holder_text(my, event, grant, mine, sizeof mine), said[event->record->kind], &event->record->mono_ns,
+            &loss.granted, sort == BROKEN_HOLD ? ", which has left it again" : ", which holds it still");
 }
 
 static void violate_empty(struct checking *my, const struct event *event, uint64_t grant) {
-    char name[64], when[40], mine[160];
+    char mine[160];
     struct violation violation = {.sort = EMPTY_RENEWAL, .times = 1, .who = event->actor->name};
     if (grant) violation.records[violation.record_count++] = grant;
     violation.records[violation.record_count++] = event->index;
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (!evidence) return;
-    if (grant) check_grant(my->check, grant, mine, sizeof mine);
-    else
-        snprintf(mine, sizeof mine, "%s (never granted)", check_name(my->check, event->actor->name, name, sizeof name));
-    snprintf(evidence->text, sizeof evidence->text, "%s renewed %s and was told ok, though it %s", mine,
-             check_when(my->check, event->record->mono_ns, when, sizeof when),
-             grant ? "had released the lock" : "held nothing");
+    violate(my, &violation, "%s renewed %pT and was told ok, though it %s",
+            holder_text(my, event, grant, mine, sizeof mine), &event->record->mono_ns,
+            grant ? "had released the lock" : "held nothing");
 }
 
 static void ownership_invoked(struct checking *my, const struct event *event) {
@@ -176,23 +173,19 @@ static void ended_ok(struct checking *my, const struct event *event) {
 
 static void extended(struct checking *my, const struct event *event) {
     struct ownership *self = my->state;
-    char name[64], other[64], when[40];
     const struct history_record *record = event->record;
     if (record->outcome != OUTCOME_OK || event->lock->capacity > 1) return;
     self->answered = true;
     if (record->extra <= 0 || record->extra > UINT32_MAX) return;
-    struct violation violation = {.sort = FOREIGN_EXTENSION,
-                                  .times = 1,
-                                  .who = event->actor->name,
-                                  .whom = (uint64_t)record->extra,
-                                  .records = {event->index},
-                                  .record_count = 1};
-    struct evidence *evidence = verdict_violate(&my->verdict, &violation);
-    if (evidence)
-        snprintf(evidence->text, sizeof evidence->text, "a renewal of %s lengthened what %s holds, %s",
-                 check_name(my->check, event->actor->name, name, sizeof name),
-                 check_name(my->check, (uint32_t)record->extra, other, sizeof other),
-                 check_when(my->check, record->mono_ns, when, sizeof when));
+    uint32_t other = (uint32_t)record->extra;
+    const struct violation violation = {.sort = FOREIGN_EXTENSION,
+                                        .times = 1,
+                                        .who = event->actor->name,
+                                        .whom = other,
+                                        .records = {event->index},
+                                        .record_count = 1};
+    violate(my, &violation, "a renewal of %pN lengthened what %pN holds, %pT", &event->actor->name, &other,
+            &record->mono_ns);
 }
 
 static SELDOM void ownership_ended(struct checking *my, const struct event *event) {
