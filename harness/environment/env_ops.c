@@ -105,53 +105,16 @@ const struct env_reply *env_post(struct env *env, int node, int64_t limit_ms, co
     return env->ops->post(env, node, path, body, limit_ns_of(limit_ms));
 }
 
-enum outcome env_stream(struct env *env, int node, const char *path, const char *body) {
-    return env->ops->stream(env, node, path, body);
-}
-
 const struct env_reply *env_stream_line(struct env *env, int node, int64_t limit_ms) {
     return env->ops->stream_line(env, node, limit_ns_of(limit_ms));
-}
-
-void env_stream_end(struct env *env, int node) {
-    env->ops->stream_end(env, node);
-}
-
-enum outcome env_session_open(struct env *env, int64_t timeout_ms,
-                              void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
-    return env->ops->session_open(env, timeout_ms, changed, argument);
-}
-
-enum env_session_state env_session_state(struct env *env) {
-    return env->ops->session_state(env);
-}
-
-void env_session_end(struct env *env) {
-    env->ops->session_end(env);
-}
-
-const struct env_reply *env_tree(struct env *env, enum env_tree_verb verb, const char *path) {
-    return env->ops->tree(env, verb, path);
 }
 
 bool env_tree_news(struct env *env, int64_t limit_ms) {
     return env->ops->tree_news(env, limit_ns_of(limit_ms));
 }
 
-bool env_adapter_send(struct env *env, const char *line) {
-    return env->ops->adapter_send(env, line);
-}
-
-int64_t env_adapter_mono_ns(struct env *env, int64_t adapter_ns) {
-    return env->ops->adapter_mono_ns(env, adapter_ns);
-}
-
 const struct env_reply *env_adapter_receive(struct env *env, int64_t limit_ms) {
     return env->ops->adapter_receive(env, limit_ns_of(limit_ms));
-}
-
-const char *env_node_address(const struct env *env, int node) {
-    return env->ops->node_address(env, node);
 }
 
 void env_give_up(struct env *env, const char *format, ...) {
@@ -164,70 +127,22 @@ void env_give_up(struct env *env, const char *format, ...) {
     abort();
 }
 
-enum outcome env_subscribe(struct env *env, int node, const char *channel, size_t length) {
-    return env->ops->subscribe(env, node, channel, length);
-}
-
-void env_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
-    env->ops->unsubscribe(env, node, channel, length);
-}
-
 const struct env_reply *env_message(struct env *env, int node, int64_t limit_ms) {
     return env->ops->message(env, node, limit_ns_of(limit_ms));
-}
-
-int env_nodes(const struct env *env) {
-    return env->ops->nodes(env);
-}
-
-int64_t env_reply_limit_ms(const struct env *env) {
-    return env->ops->reply_limit_ms(env);
-}
-
-int64_t env_mono_ns(const struct env *env) {
-    return env->ops->mono_ns(env);
-}
-
-int64_t env_wall_ns(const struct env *env) {
-    return env->ops->wall_ns(env);
 }
 
 void env_sleep(struct env *env, int64_t duration_ms) {
     if (duration_ms > 0) env->ops->sleep_until(env, env_deadline_ns(env_mono_ns(env), limit_ns_of(duration_ms)));
 }
 
-uint64_t env_random(struct env *env) {
-    return env->ops->random(env);
-}
-
 uint64_t env_random_below(struct env *env, uint64_t bound) {
     return (uint64_t)(((__uint128_t)env_random(env) * bound) >> 64);
 }
 
-void env_checkpoint(struct env *env, const char *name) {
-    env->ops->checkpoint(env, name);
-}
-
-void env_tell_validity(struct env *env, int64_t valid_until_ns) {
-    env->ops->tell_validity(env, valid_until_ns);
-}
-
-void env_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
-    env->ops->tell_answers(env, asked, answers, outcome);
-}
-
-int64_t env_attempt_ns(const struct env *env) {
-    return env->ops->attempt_ns(env);
-}
-
-bool env_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
-    return env->ops->watchdog_start(env, run, argument);
-}
-
-void env_watchdog_stop(struct env *env) {
-    env->ops->watchdog_stop(env);
-}
-
-bool env_watchdog_stopping(const struct env *env) {
-    return env->ops->watchdog_stopping(env);
-}
+/* The operations that only pass their arguments on. */
+#define ENV_PASSED_ON(result, name, parameters, arguments, ...)                                                        \
+    result env_##name parameters {                                                                                     \
+        return env->ops->name arguments;                                                                               \
+    }
+#define ENV_WRITTEN_OUT(...)
+ENV_OPS_ALL(ENV_PASSED_ON, ENV_WRITTEN_OUT)
