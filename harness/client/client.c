@@ -14,6 +14,17 @@ static void client_record_access(const struct client *client, struct history_rec
     actor_append(&client->actor, record);
 }
 
+/* The same for an operation on the lock: it names the lock and, between a grant and its release, the grant. */
+static void client_record_lock(const struct client *client, enum history_kind kind, enum outcome outcome,
+                               int64_t token) {
+    actor_append(&client->actor, (struct history_record){.kind = (uint8_t)kind,
+                                                         .outcome = (uint8_t)outcome,
+                                                         .name = client->lock_name,
+                                                         .op = client->op,
+                                                         .grant = client->grant,
+                                                         .token = token});
+}
+
 /* --- lock --- */
 
 static void client_forget_reads(struct client *client) {
@@ -60,20 +71,11 @@ static void client_acquire(struct client *client, const struct step *step, struc
 }
 
 static void client_release(struct client *client, struct step_result *result) {
-    uint32_t op = ++client->op, grant = client->grant;
+    client->op++;
     if (client->depth <= 1) validity_end(&client->actor);
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_INVOKE,
-                                                         .name = client->lock_name,
-                                                         .op = op,
-                                                         .grant = grant,
-                                                         .token = client->token});
+    client_record_lock(client, HISTORY_RELEASE_INVOKE, OUTCOME_UNKNOWN, client->token);
     enum outcome outcome = lock_release(&client->lock);
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RELEASE_RETURN,
-                                                         .outcome = (uint8_t)outcome,
-                                                         .name = client->lock_name,
-                                                         .op = op,
-                                                         .grant = grant,
-                                                         .token = client->token});
+    client_record_lock(client, HISTORY_RELEASE_RETURN, outcome, client->token);
     result->outcome = (uint32_t)outcome;
     client->settled += outcome == OUTCOME_OK && client->depth <= 1;
     client->doubtful |= outcome == OUTCOME_UNKNOWN;
@@ -88,18 +90,12 @@ static void client_release(struct client *client, struct step_result *result) {
 }
 
 static void client_renew(struct client *client, struct step_result *result) {
-    uint32_t op = ++client->op;
-    actor_append(&client->actor,
-                 (struct history_record){
-                     .kind = HISTORY_RENEW_INVOKE, .name = client->lock_name, .op = op, .grant = client->grant});
+    client->op++;
+    client_record_lock(client, HISTORY_RENEW_INVOKE, OUTCOME_UNKNOWN, 0);
     client->renewing = true;
     enum outcome outcome = lock_renew(&client->lock);
     client->renewing = false;
-    actor_append(&client->actor, (struct history_record){.kind = HISTORY_RENEW_RETURN,
-                                                         .outcome = (uint8_t)outcome,
-                                                         .name = client->lock_name,
-                                                         .op = op,
-                                                         .grant = client->grant});
+    client_record_lock(client, HISTORY_RENEW_RETURN, outcome, 0);
     result->outcome = (uint32_t)outcome;
 }
 

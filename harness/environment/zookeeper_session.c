@@ -382,46 +382,39 @@ bool zookeeper_session_await_news(struct zookeeper_session *session, const struc
     return true;
 }
 
-#else
+#else /* without the library there is no session, and no parameter counts */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct zookeeper_session *zookeeper_session_open(const char *where, int64_t timeout_ms,
                                                  const struct zookeeper_caller *caller) {
-    (void)where, (void)timeout_ms, (void)caller;
     return NULL;
 }
 
 void zookeeper_session_close(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
-    (void)session, (void)caller;
 }
 
 void zookeeper_session_tend(struct zookeeper_session *session, const struct zookeeper_caller *caller,
                             const struct zookeeper_listener *listener) {
-    (void)session, (void)caller, (void)listener;
 }
 
 void zookeeper_session_dismiss(struct zookeeper_session *session) {
-    (void)session;
 }
 
 enum env_session_state zookeeper_session_state(struct zookeeper_session *session) {
-    (void)session;
     return ENV_SESSION_LOST;
 }
 
 int64_t zookeeper_session_timeout_ms(struct zookeeper_session *session) {
-    (void)session;
     return 0;
 }
 
 struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum env_tree_verb verb, const char *path,
                                        const struct zookeeper_caller *caller, int64_t deadline_ns) {
-    (void)session, (void)verb, (void)path, (void)caller, (void)deadline_ns;
     return (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
 }
 
 bool zookeeper_session_await_news(struct zookeeper_session *session, const struct zookeeper_caller *caller,
                                   int64_t deadline_ns) {
-    (void)session, (void)caller, (void)deadline_ns;
     return false;
 }
 

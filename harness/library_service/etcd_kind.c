@@ -38,10 +38,6 @@ static bool etcd_kind_answers(struct library_server *server) {
     return answer != NULL;
 }
 
-static void etcd_begin(struct library_server *server) {
-    hosted_server_begin(server, etcd_kind_answers);
-}
-
 static const char EVERY_KEY[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}"; /* base64 of a zero byte */
 
 static void etcd_flush(struct library_server *server) {
@@ -67,13 +63,13 @@ static void base64_read(const char *text, char *bytes, size_t room) {
     bytes[length] = '\0';
 }
 
-static void etcd_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
+static void etcd_residue(struct library_server *server, residue_taken *taken, void *taker) {
     json_t *answer = ask_surely(server, "/v3/kv/range", EVERY_KEY);
     const json_t *keys = json_object_get(answer, "kvs");
     for (size_t each = 0; each < json_array_size(keys); each++) {
         char key[KEY];
         base64_read(json_string_value(json_object_get(json_array_get(keys, each), "key")), key, sizeof key);
-        hear(hearer, "key", key, -1);
+        taken(taker, "key", key, -1);
     }
     json_decref(answer);
 }
@@ -84,7 +80,7 @@ const struct server_kind ETCD_KIND = {
     .answers = &GRPC_REPLY_FORMAT,
     .is_hosted = true,
     .close = hosted_server_end,
-    .begin = etcd_begin,
+    .answers_now = etcd_kind_answers,
     .end = hosted_server_end,
     .flush = etcd_flush,
     .residue = etcd_residue,

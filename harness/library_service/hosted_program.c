@@ -101,8 +101,8 @@ void hosted_end(struct hosted_program *program) {
     program->supervisor = NULL;
     close(program->to);
     close(program->from);
-    free(program->heard);
-    program->heard = NULL;
+    free(program->output);
+    program->output = NULL;
     program->length = program->room = program->taken = 0;
 }
 
@@ -153,14 +153,14 @@ bool hosted_send(struct hosted_program *program, const char *line) {
     return taken;
 }
 
-static void heard_read(struct hosted_program *program) {
+static void output_read(struct hosted_program *program) {
     for (;;) {
         if (program->room - program->length < LINE_ROOM) {
             program->room = program->room * 2 + 2 * LINE_ROOM;
-            program->heard = realloc(program->heard, program->room);
-            if (!program->heard) abort();
+            program->output = realloc(program->output, program->room);
+            if (!program->output) abort();
         }
-        ssize_t got = read(program->from, program->heard + program->length, program->room - program->length - 1);
+        ssize_t got = read(program->from, program->output + program->length, program->room - program->length - 1);
         if (got <= 0) return;
         program->stirred = true; /* it can write again */
         program->length += (size_t)got;
@@ -169,12 +169,12 @@ static void heard_read(struct hosted_program *program) {
 
 char *hosted_line(struct hosted_program *program) {
     program->length -= program->taken;
-    if (program->taken) memmove(program->heard, program->heard + program->taken, program->length);
+    if (program->taken) memmove(program->output, program->output + program->taken, program->length);
     program->taken = 0;
-    heard_read(program);
-    char *end = memchr(program->heard, '\n', program->length);
+    output_read(program);
+    char *end = memchr(program->output, '\n', program->length);
     if (!end) return NULL;
     *end = '\0';
-    program->taken = (size_t)(end + 1 - program->heard);
-    return program->heard;
+    program->taken = (size_t)(end + 1 - program->output);
+    return program->output;
 }

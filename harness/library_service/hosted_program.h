@@ -12,7 +12,7 @@ enum { HOSTED_REASON = 200 };
 struct hosted_program {
     struct supervisor *supervisor; /* owned; NULL: it does not run */
     int to, from;                  /* our ends of its standard input and output */
-    char *heard;                   /* owned: what it has written and nobody has taken */
+    char *output;                  /* owned: what it has written and no call has taken */
     size_t length, room, taken;
     bool stirred;               /* it was sent something, or can write again, since it ran */
     bool has_run;               /* since its owner took the flag down: it may have said something */

@@ -72,20 +72,8 @@ void server_clock_jump(struct library_server *server, int64_t step_ns) {
     else (void)node_clock_jump(&server->node, step_ns);
 }
 
-void server_reset(struct library_server *server, uint64_t seed) {
-    if (!server->kind->is_hosted) {
-        if (!server->kind->is_still) node_reset(&server->node);
-        return;
-    }
-    server->slot->wall_offset_ns = 0;
-    if (!server->runs) server->kind->begin(server);
-    hosted_seed(&server->program, seed);
-    server->kind->flush(server);
-}
-
-/* --- hosted servers --- */
-
-void hosted_server_begin(struct library_server *server, bool (*answers)(struct library_server *server)) {
+/* Starts the program and lets time pass until the server answers without a client. */
+static void hosted_server_begin(struct library_server *server) {
     int64_t until_ns = server_now_ns(server) + (int64_t)START_LIMIT_MS * CLOCK_NS_PER_MS;
     if (!hosted_start(&server->program, server->start, server->page, server->slot, server->seed, server->log))
         server_give_up(server, server->program.reason);
@@ -93,13 +81,26 @@ void hosted_server_begin(struct library_server *server, bool (*answers)(struct l
     do {
         if (!hosted_run(&server->program)) server_give_up(server, server->program.reason);
         hosted_settle(server);
-        if (answers(server)) return;
+        if (server->kind->answers_now(server)) return;
         int64_t next_ns = server_deadline_ns(server);
         if (next_ns == INT64_MAX) server_give_up(server, "it waits for something before it answers");
         atomic_store(&server->page->mono_ns, next_ns);
     } while (server_now_ns(server) <= until_ns);
     server_give_up(server, "it did not answer within 120 s of its time");
 }
+
+void server_reset(struct library_server *server, uint64_t seed) {
+    if (!server->kind->is_hosted) {
+        if (!server->kind->is_still) node_reset(&server->node);
+        return;
+    }
+    server->slot->wall_offset_ns = 0;
+    if (!server->runs) hosted_server_begin(server);
+    hosted_seed(&server->program, seed);
+    server->kind->flush(server);
+}
+
+/* --- hosted servers --- */
 
 void hosted_server_end(struct library_server *server) {
     if (server->control >= 0) close(server->control);
@@ -145,7 +146,9 @@ static bool send_all(int fd, struct span bytes) {
     while (bytes.length > 0) {
         ssize_t sent = send(fd, bytes.bytes, bytes.length, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) return false;
-        if (sent > 0) bytes.bytes += sent, bytes.length -= (size_t)sent;
+        if (sent <= 0) continue;
+        bytes.bytes += sent;
+        bytes.length -= (size_t)sent;
     }
     return true;
 }
@@ -187,4 +190,14 @@ void channel_close(struct server_channel *channel) {
     close(channel->fd);
     channel->fd = -1;
     server_settle(channel->server);
+}
+
+/* --- running servers --- */
+
+void node_server_close(struct library_server *server) {
+    node_close(&server->node);
+}
+
+void node_server_settle(struct library_server *server) {
+    node_settle(&server->node);
 }

@@ -15,9 +15,9 @@
 
 struct library_server;
 
-/* Hears what is left at a server: `what` it is ("key", "lock", ...), its name, and for how many ms it stays without
- * anybody's doing; -1: for good. */
-typedef void server_left_hear(void *hearer, const char *what, const char *name, int64_t remaining_ms);
+/* Is called with what is left at a server: `what` it is ("key", "lock", ...), its name, and for how many ms it stays
+ * without anybody's doing; -1: for good. */
+typedef void residue_taken(void *hearer, const char *what, const char *name, int64_t remaining_ms);
 
 enum { KEY_ELSEWHERE = -3 };
 
@@ -31,8 +31,9 @@ struct server_kind {
     bool is_joined;   /* such servers speak to each other: what reaches one may make another one answer */
     void (*open)(struct library_server *server); /* NULL: there is nothing to do before a session */
     void (*close)(struct library_server *server);
-    /* A session of a hosted server begins, which is started anew, and ends; a running one is emptied at the end. */
-    void (*begin)(struct library_server *server);
+    /* Of a hosted server, which is started anew for each session: whether it answers now. */
+    bool (*answers_now)(struct library_server *server);
+    /* A session ends: a hosted server is ended, a running one is emptied. */
     void (*end)(struct library_server *server);
     /* What a schedule has left is deleted. */
     void (*flush)(struct library_server *server);
@@ -41,7 +42,7 @@ struct server_kind {
     /* The remaining time of a key in ms, as PTTL answers; KEY_ELSEWHERE: another server has such keys. NULL: the
      * service has no leases of keys. */
     int64_t (*left_ms)(struct library_server *server, const char *key);
-    void (*residue)(struct library_server *server, server_left_hear *hear, void *hearer);
+    void (*residue)(struct library_server *server, residue_taken *taken, void *taker);
 };
 
 extern const struct server_kind REDIS_KIND, CLUSTER_KIND, SENTINEL_KIND, ETCD_KIND, POSTGRES_KIND, ZOOKEEPER_KIND;
@@ -85,14 +86,17 @@ _Noreturn void server_give_up(const struct library_server *server, const char *r
 
 /* --- of a hosted server --- */
 
-/* Starts the program and lets time pass until `answers` says that the server does, without a client. */
-void hosted_server_begin(struct library_server *server, bool (*answers)(struct library_server *server));
 void hosted_server_end(struct library_server *server);
 /* Connects to the server; -1: it does not listen. */
 int server_connect(const struct library_server *server);
 /* Sends all of it, lets the server run, and receives what has come then, as far as there is room. The number of bytes;
  * 0: nothing, or the connection is lost. */
 size_t server_exchange(struct library_server *server, int fd, struct span request, char *answer, size_t room);
+
+/* --- of a running server: the same for all kinds that have a node --- */
+
+void node_server_close(struct library_server *server);
+void node_server_settle(struct library_server *server);
 
 /* --- a connection of a library --- */
 

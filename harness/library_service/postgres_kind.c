@@ -78,10 +78,6 @@ static bool postgres_kind_answers(struct library_server *server) {
     return is_whole(&reply);
 }
 
-static void postgres_begin(struct library_server *server) {
-    hosted_server_begin(server, postgres_kind_answers);
-}
-
 /* Its data lie beside the socket (harness/lockstorm/servers/hosted_server.py). */
 static void postgres_kind_end(struct library_server *server) {
     char file[PATH];
@@ -137,17 +133,17 @@ static void postgres_flush(struct library_server *server) {
 }
 
 struct left_rows {
-    server_left_hear *hear;
-    void *hearer;
+    residue_taken *taken;
+    void *taker;
 };
 
 static void left_visit(void *visitor, char values[2][NAME]) {
     const struct left_rows *left = visitor;
-    left->hear(left->hearer, values[0], values[1], -1);
+    left->taken(left->taker, values[0], values[1], -1);
 }
 
-static void postgres_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
-    struct left_rows left = {hear, hearer};
+static void postgres_residue(struct library_server *server, residue_taken *taken, void *taker) {
+    struct left_rows left = {taken, taker};
     query(server, LEFT, left_visit, &left);
 }
 
@@ -157,7 +153,7 @@ const struct server_kind POSTGRES_KIND = {
     .answers = &POSTGRES_REPLY_FORMAT,
     .is_hosted = true,
     .close = postgres_kind_end,
-    .begin = postgres_begin,
+    .answers_now = postgres_kind_answers,
     .end = postgres_kind_end,
     .flush = postgres_flush,
     .residue = postgres_residue,

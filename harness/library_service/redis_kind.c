@@ -11,16 +11,8 @@ static void redis_open(struct library_server *server) {
     node_hurry(&server->node, false);
 }
 
-static void redis_close(struct library_server *server) {
-    node_close(&server->node);
-}
-
 static void redis_flush(struct library_server *server) {
     node_flush(&server->node);
-}
-
-static void redis_settle(struct library_server *server) {
-    node_settle(&server->node);
 }
 
 static int64_t redis_left_ms(struct library_server *server, const char *key) {
@@ -34,64 +26,43 @@ static int64_t redis_left_ms(struct library_server *server, const char *key) {
     return left_ms;
 }
 
-static void keys_hear(struct node *node, server_left_hear *hear, void *hearer) {
+static void keys_list(struct node *node, residue_taken *taken, void *taker) {
     redisReply *keys = node_keys(node, false);
     int64_t now_ms = (node->wall_ns + node->offset_ns) / NS_PER_MS;
     for (size_t each = 0; each < keys->elements; each++) {
         const redisReply *key = keys->element[each];
         int64_t expires_ms = key->element[NODE_KEY_EXPIRY]->integer;
         if (expires_ms < 0 || expires_ms > now_ms)
-            hear(hearer, "key", key->element[NODE_KEY_NAME]->str, expires_ms < 0 ? -1 : expires_ms - now_ms);
+            taken(taker, "key", key->element[NODE_KEY_NAME]->str, expires_ms < 0 ? -1 : expires_ms - now_ms);
     }
     freeReplyObject(keys);
 }
 
-static void channels_hear(struct node *node, const char *line, server_left_hear *hear, void *hearer) {
+static void channels_list(struct node *node, const char *line, residue_taken *taken, void *taker) {
     redisReply *channels = node_ask(node, line);
     for (size_t each = 0; channels->type == REDIS_REPLY_ARRAY && each < channels->elements; each++)
-        hear(hearer, "subscription", channels->element[each]->str, -1);
+        taken(taker, "subscription", channels->element[each]->str, -1);
     freeReplyObject(channels);
 }
 
-static void redis_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
-    keys_hear(&server->node, hear, hearer);
-    channels_hear(&server->node, "PUBSUB CHANNELS *\r\n", hear, hearer);
+static void redis_residue(struct library_server *server, residue_taken *taken, void *taker) {
+    keys_list(&server->node, taken, taker);
+    channels_list(&server->node, "PUBSUB CHANNELS *\r\n", taken, taker);
 }
 
-static void cluster_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
-    redis_residue(server, hear, hearer);
-    channels_hear(&server->node, "PUBSUB SHARDCHANNELS *\r\n", hear, hearer);
+static void cluster_residue(struct library_server *server, residue_taken *taken, void *taker) {
+    redis_residue(server, taken, taker);
+    channels_list(&server->node, "PUBSUB SHARDCHANNELS *\r\n", taken, taker);
 }
 
-const struct server_kind REDIS_KIND = {
-    .service = "redis",
-    .requests = &RESP_REQUEST_FORMAT,
-    .answers = &RESP_REPLY_FORMAT,
-    .busy = LOADING,
-    .restarts = true,
-    .open = redis_open,
-    .close = redis_close,
-    .end = redis_flush,
-    .flush = redis_flush,
-    .settle = redis_settle,
-    .left_ms = redis_left_ms,
-    .residue = redis_residue,
-};
+#define REDIS_FIELDS                                                                                                   \
+    .requests = &RESP_REQUEST_FORMAT, .answers = &RESP_REPLY_FORMAT, .busy = LOADING, .restarts = true,                \
+    .open = redis_open, .close = node_server_close, .end = redis_flush, .flush = redis_flush,                          \
+    .settle = node_server_settle, .left_ms = redis_left_ms
+
+const struct server_kind REDIS_KIND = {.service = "redis", REDIS_FIELDS, .residue = redis_residue};
 
 /* A node of a Redis cluster (lockstorm/servers/still_topology.py). A message that is published reaches the subscribers
  * of every node, by way of the nodes' own connections. */
 const struct server_kind CLUSTER_KIND = {
-    .service = "redis-cluster",
-    .requests = &RESP_REQUEST_FORMAT,
-    .answers = &RESP_REPLY_FORMAT,
-    .busy = LOADING,
-    .restarts = true,
-    .is_joined = true,
-    .open = redis_open,
-    .close = redis_close,
-    .end = redis_flush,
-    .flush = redis_flush,
-    .settle = redis_settle,
-    .left_ms = redis_left_ms,
-    .residue = cluster_residue,
-};
+    .service = "redis-cluster", REDIS_FIELDS, .is_joined = true, .residue = cluster_residue};

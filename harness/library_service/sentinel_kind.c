@@ -7,20 +7,12 @@ static void sentinel_open(struct library_server *server) {
     node_open_still(&server->node, server->address);
 }
 
-static void sentinel_close(struct library_server *server) {
-    node_close(&server->node);
-}
-
-static void sentinel_settle(struct library_server *server) {
-    node_settle(&server->node);
-}
-
 static void nothing_flush(struct library_server *server) {
     (void)server;
 }
 
-static void nothing_hear(struct library_server *server, server_left_hear *hear, void *hearer) {
-    (void)server, (void)hear, (void)hearer;
+static void nothing_left(struct library_server *server, residue_taken *taken, void *taker) {
+    (void)server, (void)taken, (void)taker;
 }
 
 const struct server_kind SENTINEL_KIND = {
@@ -29,9 +21,9 @@ const struct server_kind SENTINEL_KIND = {
     .answers = &RESP_REPLY_FORMAT,
     .is_still = true,
     .open = sentinel_open,
-    .close = sentinel_close,
+    .close = node_server_close,
     .end = nothing_flush,
     .flush = nothing_flush,
-    .settle = sentinel_settle,
-    .residue = nothing_hear,
+    .settle = node_server_settle,
+    .residue = nothing_left,
 };

@@ -44,16 +44,13 @@ static bool zookeeper_kind_answers(struct library_server *server) {
     opening.length = 0;
     for (int each = 0; each < 3; each++) zookeeper_put_number(&opening, 0); /* the protocol, and the last change seen */
     zookeeper_put_number(&opening, SESSION_MS);
-    zookeeper_put_number(&opening, 0), zookeeper_put_number(&opening, 0); /* no session yet */
+    zookeeper_put_number(&opening, 0); /* no session yet: 64 bits */
+    zookeeper_put_number(&opening, 0);
     put_bytes(&opening, NO_PASSWORD, sizeof NO_PASSWORD);
     opening.bytes[opening.length++] = 0; /* it may not be one that only reads */
     if (server->control >= 0) close(server->control);
     server->control = server_connect(server);
     return server->control >= 0 && zookeeper_exchange(server, &opening, &answer);
-}
-
-static void zookeeper_begin(struct library_server *server) {
-    hosted_server_begin(server, zookeeper_kind_answers);
 }
 
 /* Asks for an operation on a node; `rest` follows the path. The answer's error, 0: none. */
@@ -103,19 +100,19 @@ static void zookeeper_flush(struct library_server *server) {
 }
 
 struct left_visitor {
-    server_left_hear *hear;
-    void *hearer;
+    residue_taken *taken;
+    void *taker;
 };
 
-static void node_hear(struct library_server *server, const char *path, void *visitor) {
+static void node_left(struct library_server *server, const char *path, void *visitor) {
     const struct left_visitor *left = visitor;
     (void)server;
-    left->hear(left->hearer, "node", path, -1);
+    left->taken(left->taker, "node", path, -1);
 }
 
-static void zookeeper_residue(struct library_server *server, server_left_hear *hear, void *hearer) {
-    struct left_visitor left = {hear, hearer};
-    nodes_visit(server, "/", node_hear, &left);
+static void zookeeper_residue(struct library_server *server, residue_taken *taken, void *taker) {
+    struct left_visitor left = {taken, taker};
+    nodes_visit(server, "/", node_left, &left);
 }
 
 const struct server_kind ZOOKEEPER_KIND = {
@@ -124,7 +121,7 @@ const struct server_kind ZOOKEEPER_KIND = {
     .answers = &ZOOKEEPER_REPLY_FORMAT,
     .is_hosted = true,
     .close = hosted_server_end,
-    .begin = zookeeper_begin,
+    .answers_now = zookeeper_kind_answers,
     .end = hosted_server_end,
     .flush = zookeeper_flush,
     .residue = zookeeper_residue,

@@ -38,9 +38,19 @@ static inline uint64_t call_argument(const struct seccomp_notif *call, int numbe
     return call->data.args[number];
 }
 
+/* Copies from the program's memory. False: it cannot be read, and the call is refused (EFAULT). */
+bool call_read(struct supervisor *supervisor, const struct program_process *process, const struct seccomp_notif *call,
+               uint64_t address, void *bytes, size_t size);
+/* Writes a result where the program wants it, and answers `value`; or refuses the call (EFAULT). */
+void call_answer_written(struct supervisor *supervisor, const struct program_process *process,
+                         const struct seccomp_notif *call, uint64_t address, const void *bytes, size_t size,
+                         int64_t value);
 /* Reads a struct timespec; false, and the call is refused, when it cannot be read or is not a valid time. */
 bool call_read_time(struct supervisor *supervisor, const struct program_process *process,
                     const struct seccomp_notif *call, uint64_t address, int64_t *time_ns);
+/* The same for an argument that may be NULL: INT64_MAX, no limit. */
+bool call_read_limit(struct supervisor *supervisor, const struct program_process *process,
+                     const struct seccomp_notif *call, int argument, int64_t *limit_ns);
 /* The stamp of the program's monotonic clock this much later; INT64_MAX: never. */
 int64_t call_deadline_ns(const struct supervisor *supervisor, int64_t limit_ns);
 

@@ -26,8 +26,7 @@ static void on_getrandom(struct supervisor *supervisor, struct program_process *
     uint64_t size = call_argument(call, 1);
     if (size > sizeof bytes) size = sizeof bytes;
     fill(&supervisor->random, bytes, size);
-    if (program_write(process, call_argument(call, 0), bytes, size)) supervisor_answer(supervisor, call, (int64_t)size);
-    else supervisor_refuse(supervisor, call, EFAULT);
+    call_answer_written(supervisor, process, call, call_argument(call, 0), bytes, size, (int64_t)size);
 }
 
 /* A file in the place of the device; -1: none could be made. */

@@ -15,12 +15,6 @@ static void count_read(struct supervisor *supervisor) {
     if (program_clock_count_read(&supervisor->clock)) supervisor_publish_clock(supervisor);
 }
 
-static void answer_written(struct supervisor *supervisor, const struct program_process *process,
-                           const struct seccomp_notif *call, uint64_t address, const void *bytes, size_t size) {
-    if (program_write(process, address, bytes, size)) supervisor_answer(supervisor, call, 0);
-    else supervisor_refuse(supervisor, call, EFAULT);
-}
-
 static void on_clock_gettime(struct supervisor *supervisor, struct program_process *process,
                              const struct seccomp_notif *call) {
     clockid_t id = (clockid_t)call_argument(call, 0);
@@ -31,7 +25,7 @@ static void on_clock_gettime(struct supervisor *supervisor, struct program_proce
     count_read(supervisor);
     int64_t now_ns = program_clock_read(&supervisor->clock, id);
     struct timespec now = {.tv_sec = now_ns / CLOCK_NS_PER_S, .tv_nsec = now_ns % CLOCK_NS_PER_S};
-    answer_written(supervisor, process, call, call_argument(call, 1), &now, sizeof now);
+    call_answer_written(supervisor, process, call, call_argument(call, 1), &now, sizeof now, 0);
 }
 
 static void on_gettimeofday(struct supervisor *supervisor, struct program_process *process,
@@ -43,7 +37,7 @@ static void on_gettimeofday(struct supervisor *supervisor, struct program_proces
     uint64_t zone = call_argument(call, 1);
     if (zone && !program_write(process, zone, &UTC, sizeof UTC)) supervisor_refuse(supervisor, call, EFAULT);
     else if (!call_argument(call, 0)) supervisor_answer(supervisor, call, 0);
-    else answer_written(supervisor, process, call, call_argument(call, 0), &now, sizeof now);
+    else call_answer_written(supervisor, process, call, call_argument(call, 0), &now, sizeof now, 0);
 }
 
 static void sleep_until(struct supervisor *supervisor, struct program_process *process,
@@ -97,7 +91,7 @@ static void on_time(struct supervisor *supervisor, struct program_process *proce
     count_read(supervisor);
     time_t now = supervisor->clock.wall_ns / CLOCK_NS_PER_S;
     uint64_t address = call_argument(call, 0);
-    if (address && !program_write(process, address, &now, sizeof now)) supervisor_refuse(supervisor, call, EFAULT);
+    if (address) call_answer_written(supervisor, process, call, address, &now, sizeof now, now);
     else supervisor_answer(supervisor, call, now);
 }
 #endif
@@ -108,7 +102,7 @@ static void on_times(struct supervisor *supervisor, struct program_process *proc
     clock_t now = supervisor->clock.mono_ns / (CLOCK_NS_PER_S / TICKS_PER_S);
     struct tms spent = {.tms_utime = now};
     uint64_t address = call_argument(call, 0);
-    if (address && !program_write(process, address, &spent, sizeof spent)) supervisor_refuse(supervisor, call, EFAULT);
+    if (address) call_answer_written(supervisor, process, call, address, &spent, sizeof spent, now);
     else supervisor_answer(supervisor, call, now);
 }
 
@@ -118,7 +112,7 @@ static void on_sysinfo(struct supervisor *supervisor, struct program_process *pr
     struct sysinfo info;
     sysinfo(&info);
     info.uptime = supervisor->clock.mono_ns / CLOCK_NS_PER_S;
-    answer_written(supervisor, process, call, call_argument(call, 0), &info, sizeof info);
+    call_answer_written(supervisor, process, call, call_argument(call, 0), &info, sizeof info, 0);
 }
 
 const struct supervised_call CALLS_CLOCK[] = {

@@ -62,10 +62,7 @@ static void wait_for_wake(struct supervisor *supervisor, struct program_process 
     int64_t deadline_ns = INT64_MAX;
     uint64_t word = call_argument(call, 0), timeout = call_argument(call, 3);
     uint32_t value;
-    if (!program_read(process, word, &value, sizeof value)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-        return;
-    }
+    if (!call_read(supervisor, process, call, word, &value, sizeof value)) return;
     if (value != (uint32_t)call_argument(call, 2)) {
         supervisor_refuse(supervisor, call, EAGAIN);
         return;
@@ -86,10 +83,7 @@ static void requeue(struct supervisor *supervisor, struct program_process *proce
     uint64_t from = call_argument(call, 0), to = call_argument(call, 4);
     int most_moved = (int)call_argument(call, 3), moved = 0;
     uint32_t value;
-    if (!program_read(process, from, &value, sizeof value)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-        return;
-    }
+    if (!call_read(supervisor, process, call, from, &value, sizeof value)) return;
     if (compares && value != (uint32_t)call_argument(call, 5)) {
         supervisor_refuse(supervisor, call, EAGAIN);
         return;
@@ -135,10 +129,7 @@ static void wake_and_operate(struct supervisor *supervisor, struct program_proce
                              const struct seccomp_notif *call) {
     uint64_t second = call_argument(call, 4);
     uint32_t operation = (uint32_t)call_argument(call, 5), old, new;
-    if (!program_read(process, second, &old, sizeof old)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-        return;
-    }
+    if (!call_read(supervisor, process, call, second, &old, sizeof old)) return;
     new = operated(operation, old);
     if (!program_write(process, second, &new, sizeof new)) {
         supervisor_refuse(supervisor, call, EFAULT);

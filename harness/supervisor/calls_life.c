@@ -34,9 +34,8 @@ static void on_clone(struct supervisor *supervisor, struct program_process *proc
 static void on_clone3(struct supervisor *supervisor, struct program_process *process,
                       const struct seccomp_notif *call) {
     uint64_t flags;
-    if (program_read(process, call_argument(call, 0), &flags, sizeof flags))
+    if (call_read(supervisor, process, call, call_argument(call, 0), &flags, sizeof flags))
         begin_one(supervisor, process, call, flags);
-    else supervisor_refuse(supervisor, call, EFAULT);
 }
 
 #ifdef SYS_fork
@@ -151,8 +150,8 @@ static void on_pidfd_send(struct supervisor *supervisor, struct program_process 
 /* What the kernel refuses interrupts nobody. */
 static void on_queue(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
     siginfo_t info;
-    if (program_read(process, call_argument(call, 2), &info, sizeof info)) on_kill(supervisor, process, call);
-    else supervisor_refuse(supervisor, call, EFAULT);
+    if (call_read(supervisor, process, call, call_argument(call, 2), &info, sizeof info))
+        on_kill(supervisor, process, call);
 }
 
 static void on_kill_thread(struct supervisor *supervisor, struct program_process *process,
@@ -167,8 +166,8 @@ static void on_kill_thread(struct supervisor *supervisor, struct program_process
 static void on_await_signal(struct supervisor *supervisor, struct program_process *process,
                             const struct seccomp_notif *call) {
     int64_t limit_ns = INT64_MAX;
-    bool timed = call->data.nr == SYS_rt_sigtimedwait && call_argument(call, 2);
-    if (timed && !call_read_time(supervisor, process, call, call_argument(call, 2), &limit_ns)) return;
+    bool timed = call->data.nr == SYS_rt_sigtimedwait;
+    if (timed && !call_read_limit(supervisor, process, call, 2, &limit_ns)) return;
     if (limit_ns == 0) {
         supervisor_pass(supervisor, call);
         return;

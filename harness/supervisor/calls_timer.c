@@ -189,9 +189,7 @@ static void on_timerfd_settime(struct supervisor *supervisor, struct program_pro
 static void answer_setting(struct supervisor *supervisor, const struct program_process *process,
                            const struct seccomp_notif *call, const struct program_timer *timer) {
     struct itimerspec setting = setting_of(supervisor, timer);
-    if (program_write(process, call_argument(call, 1), &setting, sizeof setting))
-        supervisor_answer(supervisor, call, 0);
-    else supervisor_refuse(supervisor, call, EFAULT);
+    call_answer_written(supervisor, process, call, call_argument(call, 1), &setting, sizeof setting, 0);
 }
 
 static void on_timerfd_gettime(struct supervisor *supervisor, struct program_process *process,
@@ -304,8 +302,7 @@ static void on_getitimer(struct supervisor *supervisor, struct program_process *
                          const struct seccomp_notif *call) {
     struct itimerspec setting = setting_of(supervisor, interval_timer(supervisor, process));
     struct itimerval value = in_us(&setting);
-    if (program_write(process, call_argument(call, 1), &value, sizeof value)) supervisor_answer(supervisor, call, 0);
-    else supervisor_refuse(supervisor, call, EFAULT);
+    call_answer_written(supervisor, process, call, call_argument(call, 1), &value, sizeof value, 0);
 }
 
 #ifdef SYS_alarm

@@ -65,9 +65,8 @@ static void on_epoll_wait(struct supervisor *supervisor, struct program_process 
 
 static void on_epoll_pwait2(struct supervisor *supervisor, struct program_process *process,
                             const struct seccomp_notif *call) {
-    int64_t limit_ns = INT64_MAX;
-    uint64_t timeout = call_argument(call, 3);
-    if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
+    int64_t limit_ns;
+    if (!call_read_limit(supervisor, process, call, 3, &limit_ns)) return;
     if ((int)call_argument(call, 2) <= 0) supervisor_refuse(supervisor, call, EINVAL);
     else if (limit_ns == 0) held_call_add_look(supervisor, process, call);
     else wait_for_events(supervisor, process, call, limit_ns);
@@ -83,9 +82,7 @@ static void wait_for_polled(struct supervisor *supervisor, struct program_proces
         supervisor_refuse(supervisor, call, EINVAL);
         return;
     }
-    if (!program_read(process, call_argument(call, 0), array, count * sizeof *array)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-    } else {
+    if (call_read(supervisor, process, call, call_argument(call, 0), array, count * sizeof *array)) {
         struct held_call *held = held_call_add(supervisor, process, call, HELD_POLL);
         held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
         for (uint64_t each = 0; each < count && held->end == END_NOT_YET; each++)
@@ -105,9 +102,8 @@ static void on_poll(struct supervisor *supervisor, struct program_process *proce
 #endif
 
 static void on_ppoll(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    int64_t limit_ns = INT64_MAX;
-    uint64_t timeout = call_argument(call, 2);
-    if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
+    int64_t limit_ns;
+    if (!call_read_limit(supervisor, process, call, 2, &limit_ns)) return;
     if (limit_ns == 0) held_call_add_look(supervisor, process, call);
     else wait_for_polled(supervisor, process, call, limit_ns);
 }
@@ -130,9 +126,8 @@ static void wait_for_selected(struct supervisor *supervisor, struct program_proc
     memset(sets, 0, sizeof sets);
     for (int set = 0; set < 3; set++) {
         uint64_t address = call_argument(call, set + 1);
-        if (!address || program_read(process, address, &sets[set], ((size_t)most + 63) / 64 * 8)) continue;
-        supervisor_refuse(supervisor, call, EFAULT);
-        return;
+        size_t size = ((size_t)most + 63) / 64 * 8;
+        if (address && !call_read(supervisor, process, call, address, &sets[set], size)) return;
     }
     struct held_call *held = held_call_add(supervisor, process, call, HELD_SELECT);
     held->deadline_ns = call_deadline_ns(supervisor, limit_ns);
@@ -146,9 +141,8 @@ static void wait_for_selected(struct supervisor *supervisor, struct program_proc
 
 static void on_pselect(struct supervisor *supervisor, struct program_process *process,
                        const struct seccomp_notif *call) {
-    int64_t limit_ns = INT64_MAX;
-    uint64_t timeout = call_argument(call, 4);
-    if (timeout && !call_read_time(supervisor, process, call, timeout, &limit_ns)) return;
+    int64_t limit_ns;
+    if (!call_read_limit(supervisor, process, call, 4, &limit_ns)) return;
     if (limit_ns == 0) held_call_add_look(supervisor, process, call);
     else wait_for_selected(supervisor, process, call, limit_ns);
 }
@@ -158,9 +152,8 @@ static void on_select(struct supervisor *supervisor, struct program_process *pro
                       const struct seccomp_notif *call) {
     struct timeval limit = {.tv_sec = -1};
     uint64_t timeout = call_argument(call, 4);
-    if (timeout && !program_read(process, timeout, &limit, sizeof limit)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-    } else if (timeout && (limit.tv_sec < 0 || limit.tv_usec < 0)) {
+    if (timeout && !call_read(supervisor, process, call, timeout, &limit, sizeof limit)) return;
+    if (timeout && (limit.tv_sec < 0 || limit.tv_usec < 0)) {
         supervisor_refuse(supervisor, call, EINVAL);
     } else if (timeout && limit.tv_sec == 0 && limit.tv_usec == 0) {
         held_call_add_look(supervisor, process, call);

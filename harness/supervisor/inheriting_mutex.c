@@ -12,14 +12,13 @@ static bool write_word(const struct program_process *process, uint64_t word, uin
 /* The deadline of LOCK_PI is always one of the wall clock. */
 static void wait_for_owner(struct supervisor *supervisor, struct program_process *process,
                            const struct seccomp_notif *call) {
-    int64_t deadline_ns = INT64_MAX;
+    int64_t deadline_ns;
     int operation = (int)call_argument(call, 1);
-    uint64_t timeout = call_argument(call, 3);
-    if (timeout && !call_read_time(supervisor, process, call, timeout, &deadline_ns)) return;
+    if (!call_read_limit(supervisor, process, call, 3, &deadline_ns)) return;
     struct held_call *held = held_call_add(supervisor, process, call, HELD_MUTEX);
     held->deadline_ns = deadline_ns;
     held->by_wall_clock =
-        timeout && ((operation & FUTEX_CMD_MASK) == FUTEX_LOCK_PI || operation & FUTEX_CLOCK_REALTIME);
+        deadline_ns != INT64_MAX && ((operation & FUTEX_CMD_MASK) == FUTEX_LOCK_PI || operation & FUTEX_CLOCK_REALTIME);
     held->word = call_argument(call, 0);
 }
 
@@ -28,14 +27,12 @@ void futex_lock_inheriting(struct supervisor *supervisor, struct program_process
     uint64_t word = call_argument(call, 0);
     uint32_t value;
     bool tries = ((int)call_argument(call, 1) & FUTEX_CMD_MASK) == FUTEX_TRYLOCK_PI;
-    if (!program_read(process, word, &value, sizeof value)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-    } else if ((value & FUTEX_TID_MASK) == call->pid) {
+    if (!call_read(supervisor, process, call, word, &value, sizeof value)) return;
+    if ((value & FUTEX_TID_MASK) == call->pid) {
         supervisor_refuse(supervisor, call, EDEADLK);
     } else if (!(value & FUTEX_TID_MASK)) {
-        bool written = write_word(process, word, value | call->pid);
-        if (written) supervisor_answer(supervisor, call, 0);
-        else supervisor_refuse(supervisor, call, EFAULT);
+        value |= call->pid;
+        call_answer_written(supervisor, process, call, word, &value, sizeof value, 0);
     } else if (tries) {
         supervisor_refuse(supervisor, call, EAGAIN);
     } else if (!write_word(process, word, value | FUTEX_WAITERS)) {
@@ -58,9 +55,8 @@ void futex_unlock_inheriting(struct supervisor *supervisor, struct program_proce
     uint64_t word = call_argument(call, 0);
     uint32_t value;
     struct held_call *next = oldest_waiter(supervisor, process, word);
-    if (!program_read(process, word, &value, sizeof value)) {
-        supervisor_refuse(supervisor, call, EFAULT);
-    } else if ((value & FUTEX_TID_MASK) != call->pid) {
+    if (!call_read(supervisor, process, call, word, &value, sizeof value)) return;
+    if ((value & FUTEX_TID_MASK) != call->pid) {
         supervisor_refuse(supervisor, call, EPERM);
     } else if (!write_word(process, word, next ? next->call.pid | FUTEX_WAITERS : 0)) {
         supervisor_refuse(supervisor, call, EFAULT);
