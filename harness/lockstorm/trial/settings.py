@@ -137,8 +137,8 @@ class TrialSettings:
     fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog: nothing renews the lease.", "flag")
     checks_validity: bool = option(
         "--checks-validity",
-        "Let clients look at their clock before each write, and not write when the stated validity is over. With a "
-        "lock that states none they always write.",
+        "Let clients look at their clock before each write, and not write when the stated validity is over. "
+        "Without a stated validity they always write.",
         "flag",
     )
     counter: int = 0

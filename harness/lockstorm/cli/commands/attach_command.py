@@ -31,7 +31,7 @@ from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_play import AttachedRun, plan_attached
 from lockstorm.trial.settings import ATTACHED_OPTIONS, TrialSettings
 
-LEASE_HELP = "Lease of the lock in ms. Default: 400, longer in scenarios where it must not end."
+LEASE_HELP = "Lease of the lock. Default: 400ms, longer in scenarios where it must not end."
 
 
 @click.command("attach")

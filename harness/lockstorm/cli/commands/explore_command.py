@@ -78,7 +78,7 @@ def explore_command(
     lock, and shrink it.
 
     \b
-    Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause -o found.schedule
+    Example: lockstorm explore --lock set-nx-px --clients 3 --faults pause-client -o found.schedule
              lockstorm replay found.schedule
              lockstorm explore --lock redlock --faults clock-jump --save
              lockstorm explore --lock fair --time-limit 10min --shard 2/4 --result two.json

@@ -36,7 +36,7 @@ VERDICT_STYLES = {"shown": "", "not shown": "green", "not tried": "yellow"}
 )
 @json_option
 def libraries_command(name: str | None, newest: bool, releases: str | None, as_json: bool) -> int:
-    """List lock libraries with what a search of each has shown; with NAME of an adapter, tell one in words.
+    """List lock libraries with what a search of each has shown; with NAME of an adapter, describe one in words.
 
     \b
     Example: lockstorm libraries; lockstorm libraries redis-py
