@@ -98,8 +98,12 @@ keep = 5
 def test_a_policy_with_every_key(tmp_path: Path) -> None:
     read = policy(tmp_path, FULL)
     fenced, permits = read.locks
-    assert (fenced.require, fenced.used, fenced.lease_ms) == (("integrity", "fencing"), "src/stock.py:12", 10_000)
-    assert (permits.store, permits.permits, permits.require) == ("open", 3, ("integrity", "capacity"))
+    assert (fenced.require, fenced.used, fenced.request.lease_ms) == (
+        ("integrity", "fencing"),
+        "src/stock.py:12",
+        10_000,
+    )
+    assert (permits.store, permits.request.permits, permits.require) == ("open", 3, ("integrity", "capacity"))
     assert (read.play, read.repeat, read.seed, read.controls) == (("contention",), 2, 7, False)
     assert read.storms[0].faults == "pause-client,partition"
     assert (read.budget_ms, read.budget_trials, read.runs, read.keep) == (600_000, 100, tmp_path / "kept", 5)

@@ -22,6 +22,7 @@ from lockstorm.servers.zookeeper_server import java_version
 from lockstorm.trial.settings import Time, TrialSettings
 from lockstorm.trial.trial import Trial
 
+NOT_NEEDED = "not installed, and only its own locks need it: "
 WITHOUT_SUPERVISOR = "without it adapters are played with --time real (`lockstorm docs virtual-time`, what it needs)"
 ADDRESSES_BY_CHANCE = (
     "; but addresses cannot be fixed here, so a program whose random numbers depend on them (Node) has another history "
@@ -163,7 +164,7 @@ def _clocks() -> str:
 
 def _postgres() -> str:
     if reason := missing("postgres"):
-        return f"not installed, and only its own locks need it: {reason}"
+        return NOT_NEEDED + reason
     time: Time = "virtual" if _has_faketime() else "real"
     with Trial(TrialSettings("pg-lease", time=time)) as trial:
         (client,) = trial.clients(1)
@@ -176,7 +177,7 @@ def _postgres() -> str:
 
 def _etcd() -> str:
     if reason := missing("etcd"):
-        return f"not installed, and only its own locks need it: {reason}"
+        return NOT_NEEDED + reason
     with Trial(TrialSettings("etcd", time="real", lease_ms=LEASE_UNIT_MS["etcd"])) as trial:
         (client,) = trial.clients(1)
         token = client.acquire().token
@@ -186,7 +187,7 @@ def _etcd() -> str:
 
 def _zookeeper() -> str:
     if reason := missing("zookeeper"):
-        return f"not installed, and only its own locks need it: {reason}"
+        return NOT_NEEDED + reason
     with Trial(TrialSettings("zookeeper")) as trial:
         (client,) = trial.clients(1)
         token = client.acquire().token

@@ -127,14 +127,8 @@ def judge_trial(history: Path, then: TrialResult) -> TrialResult:
     if not history.exists():
         return then
     now = judge_file(str(history), None)
-    return structs.replace(
-        then,
-        properties=now.properties,
-        sentence=now.sentence,
-        required=now.required,
-        faults=now.faults,
-        exit=now.exit,
-    )
+    judged = ("properties", "sentence", "required", "faults", "exit")
+    return structs.replace(then, **{name: getattr(now, name) for name in judged})
 
 
 def judgement_differences(then: Mapping[str, PropertyVerdict], now: Mapping[str, PropertyVerdict]) -> list[str]:

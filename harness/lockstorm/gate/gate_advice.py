@@ -85,7 +85,7 @@ def find_alternatives(policy: Policy, lock: LockChoice) -> Iterable[Alternative]
     change. Only a semaphore replaces a semaphore. If the policy requires nothing about data, the store mode stays: a
     fence would not help."""
     stores = USUAL_STORES if protects_data(lock) else (lock.store,)
-    several = (lock.permits or 1) > 1
+    several = (lock.request.permits or 1) > 1
     for other in locks_on(lock_named(lock.name).service):
         if several and (other.capacity != AS_ASKED or other.once):
             continue

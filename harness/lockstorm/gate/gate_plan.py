@@ -116,22 +116,6 @@ def gate_time(policy: Policy, lock: LockChoice, scenario: str) -> str | None:
     return "real" if policy.attach else time_of(scenario, lock.name, policy.time)
 
 
-def gate_request(lock: LockChoice, scenario: str, time: str, seed: int) -> TrialSettings:
-    return TrialSettings(
-        lock.name,
-        scenario,
-        store=lock.store,
-        time=time,
-        seed=seed,
-        lease_ms=lock.lease_ms,
-        permits=lock.permits,
-        fixed_lease=lock.fixed_lease,
-        checks_validity=lock.checks_validity,
-        server=lock.server,
-        config=lock.config,
-    )
-
-
 def case_of(policy: Policy, lock: LockChoice, scenario: str) -> Case:
     time = gate_time(policy, lock, scenario) or "virtual"
     jobs = tuple(scenario_jobs(policy, lock, scenario, time))
@@ -141,7 +125,7 @@ def case_of(policy: Policy, lock: LockChoice, scenario: str) -> Case:
 
 def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) -> Iterator[GateJob]:
     for seed in range(policy.seed, policy.seed + policy.repeat):
-        request = gate_request(lock, scenario, time, seed)
+        request = replace(lock.request, scenario=scenario, time=time, seed=seed)
         yield GateJob(job_name(request), request, attach=policy.attach)
         if policy.controls:
             control = replace(request, control=True)
@@ -151,9 +135,9 @@ def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) ->
 def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
     reads_clocks = is_user_supplied(lock.name) and lock_named(lock.name).real_time_only  # clocks of the machine
     time = "real" if reads_clocks else storm.time
-    request = gate_request(lock, storm.scenario, time, storm.seed)
+    request = replace(lock.request, scenario=storm.scenario, time=time, seed=storm.seed)
     request = replace(
-        request, clients=storm.clients, duration_ms=storm.duration_ms, lease_ms=storm.lease_ms or lock.lease_ms
+        request, clients=storm.clients, duration_ms=storm.duration_ms, lease_ms=storm.lease_ms or lock.request.lease_ms
     )
     seeds = range(storm.seed, storm.seed + storm.trials)
     requests = [replace(request, seed=seed) for seed in seeds]

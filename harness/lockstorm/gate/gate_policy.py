@@ -38,19 +38,20 @@ USER_SUPPLIED = {"adapter": adapter.PREFIX, "plugin": plugin.PREFIX}
 class LockChoice:
     """A lock, the store mode of the resource that it protects, and the properties that must hold."""
 
-    name: str
-    store: str
+    request: TrialSettings  # of each trial, which has its own scenario, kind of time and seed
     require: tuple[str, ...]
     line: int
     used: str | None = None  # the place in the project that chooses the lock: path or path:line
-    lease_ms: int | None = None
-    permits: int | None = None
-    fixed_lease: bool = False
-    checks_validity: bool = False
     written_name: str = ""  # the name in the policy; of a user-supplied lock without its prefix
-    server: str | None = None  # of a lock on Redis: what [deployment] names
-    config: str | None = None  # the policy, if [deployment] has settings of its servers
     topologies: tuple[Topology, ...] = ()  # sentinel, cluster: those of [deployment]
+
+    @property
+    def name(self) -> str:
+        return self.request.lock
+
+    @property
+    def store(self) -> str:
+        return self.request.store or "open"
 
     @property
     def title(self) -> str:
@@ -237,28 +238,30 @@ def config_of(deployment: Deployment, file: Path, is_kept: bool) -> str | None:
 def deployed_on(lock: LockChoice, deployment: Deployment, config: str | None) -> LockChoice:
     service = lock_named(lock.name).service
     if service != "redis":
-        return replace(lock, config=config) if deployment.is_about(service) else lock
-    return replace(lock, server=deployment.server, config=config, topologies=deployment.topologies)
+        return replace(lock, request=replace(lock.request, config=config)) if deployment.is_about(service) else lock
+    request = replace(lock.request, server=deployment.server, config=config)
+    return replace(lock, request=request, topologies=deployment.topologies)
 
 
 def read_lock(table: TomlTable, require: dict[str, tuple[str, ...]], home: Path) -> LockChoice:
     key, name = read_name(table, home)
     store = table.name("store", "store mode", USUAL_STORES, "open")
-    lease_ms = table.duration_ms("lease", 1, LEASE_LIMIT_MS)
-    permits = table.number("permits", 1, PERMIT_LIMIT)
-    fixed_lease = table.flag("fixed_lease", False)
-    request = TrialSettings(name, "", store=store, lease_ms=lease_ms, permits=permits, fixed_lease=fixed_lease)
-    request = replace(request, time=usual_time(lock_named(name)))
+    request = TrialSettings(
+        name,
+        store=store,
+        time=usual_time(lock_named(name)),
+        lease_ms=table.duration_ms("lease", 1, LEASE_LIMIT_MS),
+        permits=table.number("permits", 1, PERMIT_LIMIT),
+        fixed_lease=table.flag("fixed_lease", False),
+        checks_validity=table.flag("checks_validity", False),
+    )
     lock, *_ = table.checked("store" if store != "open" else key, lambda: check_settings(request))
     own = table.names("require", "property", JUDGED)
     if own and "fencing" in own and not lock.token:
         raise table.error("require", f"{name} gives no fencing token, so fencing cannot be judged")
-    usual = require.get(store) or with_capacity(USUAL_REQUIRE[store], permits)
+    usual = require.get(store) or with_capacity(USUAL_REQUIRE[store], request.permits)
     required = own or tuple(each for each in usual if each != "fencing" or lock.token)
-    used, written_name = table.text("used"), str(table.values[key])
-    checks_validity = table.flag("checks_validity", False)
-    options = (used, lease_ms, permits, fixed_lease, checks_validity)
-    return LockChoice(name, store, required, table.line(), *options, written_name)
+    return LockChoice(request, required, table.line(), table.text("used"), str(table.values[key]))
 
 
 def read_scenarios(table: TomlTable, attach: AttachChoice | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from lockstorm.base.errors import UsageError
+from lockstorm.base.json_file import read_json
 from lockstorm.base.option_fields import choose
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Candidate, Needs
@@ -105,14 +106,7 @@ def read_cells(path: Path | None) -> tuple[list[MatrixCell], str]:
     if path is None:
         source = "scenarios/expected.toml, which every test run compares with trials on real servers"
         return expected_matrix().cells, source
-    try:
-        cells = msgspec.json.decode(path.read_bytes(), type=PlayedCells).cells
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}: lockstorm matrix --json prints such a file") from None
-    except ValueError:
-        raise UsageError(f"{path} is not JSON: lockstorm matrix --json prints such a file") from None
+    cells = read_json(path, PlayedCells, "lockstorm matrix --json prints such a file").cells
     if not cells:
         raise UsageError(f"{path} has no cells: lockstorm matrix --json prints such a file")
     for number, cell in enumerate(cells):

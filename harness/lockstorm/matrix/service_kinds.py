@@ -14,6 +14,7 @@ import msgspec
 from msgspec import structs
 
 from lockstorm.base.errors import UsageError
+from lockstorm.base.json_file import read_json
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Break, Candidate, KindCost, KindRow, Kinds, MeasuredCost, Needs
 from lockstorm.matrix.candidates import (
@@ -203,16 +204,9 @@ def read_costs(path: Path | None) -> Costs:
     if path is None:
         return {}
     found = {}
-    try:
-        for cell in msgspec.json.decode(path.read_bytes(), type=ComparedCosts).cells:
-            if cell.clients == 1 and cell.rate is None and cell.requests_per_grant and cell.cost_ratio:
-                found[cell.lock] = MeasuredCost(cell.requests_per_grant, cell.cost_ratio)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}: lockstorm compare -o writes such a file") from None
-    except ValueError:
-        raise UsageError(f"{path} is not JSON: lockstorm compare -o writes such a file") from None
+    for cell in read_json(path, ComparedCosts, "lockstorm compare -o writes such a file").cells:
+        if cell.clients == 1 and cell.rate is None and cell.requests_per_grant and cell.cost_ratio:
+            found[cell.lock] = MeasuredCost(cell.requests_per_grant, cell.cost_ratio)
     if not found:
         raise UsageError(
             f"{path} has no costs of one client: lockstorm compare --waiters 1 --rate none -o writes such a file"

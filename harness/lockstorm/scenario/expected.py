@@ -55,15 +55,11 @@ def expected() -> dict[tuple[str, str, str], ExpectedCell]:
         for lock, store in known:
             any_lock = lines.get((ANY_LOCK, store)) if lock_named(lock).service == "redis" else None
             fenced = scenarios()[scenario].gives_tokens or lock_named(lock).token
-            line = lines.get((lock, store)) or (any_lock if fenced else without_fencing(any_lock))
-            if line:
+            if any_lock and not fenced:  # of a lock without tokens fencing is not judged
+                any_lock = {name: value for name, value in any_lock.items() if name != "fencing"}
+            if line := lines.get((lock, store)) or any_lock:
                 cells[scenario, lock, store] = _cell(scenario, lock, store, dict(line), str(path))
     return cells
-
-
-def without_fencing(line: dict[str, str] | None) -> dict[str, str] | None:
-    """The line of "*" for a lock without tokens: its fencing is not judged."""
-    return {name: value for name, value in line.items() if name != "fencing"} if line else None
 
 
 def pairs() -> list[tuple[str, str, str]]:

@@ -245,25 +245,14 @@ def trial_result(
     settings: TrialSettings, verdict: Verdict, versions: dict[str, str], elapsed: dict[str, float], replay: str
 ) -> TrialResult:
     """A trial's result as one object."""
+    played = ("lock", "scenario", "control", "store", "time", "seed", "lease_ms")
+    judged = ("properties", "sentence", "required", "policy", "faults", "records", "grants", "exit")
     return TrialResult(
-        lock=settings.lock,
-        scenario=settings.scenario,
-        control=settings.control,
-        store=settings.store,
-        time=settings.time,
-        seed=settings.seed,
-        lease_ms=settings.lease_ms,
-        properties=verdict.properties,
-        sentence=verdict.sentence,
-        required=verdict.required,
-        policy=verdict.policy,
-        faults=verdict.faults,
-        records=verdict.records,
-        grants=verdict.grants,
+        **{name: getattr(settings, name) for name in played},
+        **{name: getattr(verdict, name) for name in judged},
         replay=replay,
         versions=versions,
         elapsed_ms={phase: round(value, 1) for phase, value in elapsed.items()},
-        exit=verdict.exit,
         deployment=deployment_result(settings),
     )
 

@@ -6,7 +6,7 @@ calls the same function. scenarios/expected.toml contains its expected verdicts.
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -66,13 +66,16 @@ class Scenario:
     is played with, where a trial takes too long for all. `services`: the services of the locks that it applies to; most
     server faults exist for redis-servers only. `outbox`: no client acquires again what was released, so the lock
     may be an outbox. `real_on`: services with which it is played in real time only, as their clock cannot be set.
-    `inside`: a client is held inside its lock; inside a library that is possible in virtual time only."""
+    `inside`: a client is held inside its lock; inside a library that is possible in virtual time only.
+
+    As a decorator it takes the function that plays it, and becomes its attribute `scenario`. The function itself stays
+    as it is."""
 
     name: str
     summary: str
     source: str
     control: str
-    play: "Callable[[Trial], None]"
+    play: "Callable[[Trial], None]" = lambda _: None
     counter: int = 0  # initial value of the store's counter
     virtual_lease_ms: int = VIRTUAL_LEASE_MS  # shorter where waiters poll without a pause
     real_lease_ms: int = REAL_LEASE_MS
@@ -88,6 +91,10 @@ class Scenario:
     outbox: bool = False
     real_on: tuple[str, ...] = ()
     inside: bool = False
+
+    def __call__(self, play: "Callable[[Trial], None]") -> "Callable[[Trial], None]":
+        play.scenario = replace(self, play=play)  # type: ignore[attr-defined]
+        return play
 
     def times_on(self, lock: LockEntry) -> tuple[Time, ...]:
         """The kinds of time in which it can be played with this lock; or empty."""
@@ -131,55 +138,7 @@ class Scenario:
         return ""
 
 
-def scenario(
-    name: str,
-    *,
-    summary: str,
-    source: str,
-    control: str,
-    counter: int = 0,
-    virtual_lease_ms: int = VIRTUAL_LEASE_MS,
-    real_lease_ms: int = REAL_LEASE_MS,
-    needs: tuple[str, ...] = (),
-    settings: Mapping[str, Any] | None = None,
-    times: tuple[Time, ...] = ("virtual", "real"),
-    options: tuple[str, ...] = (),
-    stores: tuple[Store, ...] = USUAL_STORES,
-    gives_tokens: bool = False,
-    locks: tuple[str, ...] = (),
-    services: tuple[str, ...] = REDIS,
-    outbox: bool = False,
-    real_on: tuple[str, ...] = (),
-    inside: bool = False,
-) -> "Callable[[Callable[[Trial], None]], Callable[[Trial], None]]":
-    """Decorator: attaches a Scenario to a function, as its attribute `scenario`. The function itself stays as it is."""
-
-    def mark(play: "Callable[[Trial], None]") -> "Callable[[Trial], None]":
-        marked = Scenario(
-            name,
-            summary,
-            source,
-            control,
-            play,
-            counter,
-            virtual_lease_ms,
-            real_lease_ms,
-            needs=needs,
-            settings=settings or {},
-            times=times,
-            options=options,
-            stores=stores,
-            gives_tokens=gives_tokens,
-            locks=locks,
-            services=services,
-            outbox=outbox,
-            real_on=real_on,
-            inside=inside,
-        )
-        play.scenario = marked  # type: ignore[attr-defined]
-        return play
-
-    return mark
+scenario = Scenario  # as a decorator
 
 
 @cache

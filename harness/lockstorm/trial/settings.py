@@ -31,12 +31,7 @@ Store = Literal[
 Persistence = Literal["none", "aof", "deployed"]
 TIMES: tuple[Time, ...] = ("virtual", "real")
 STORES: tuple[Store, ...] = get_args(Store)
-TOKEN_STORES: tuple[Store, ...] = (  # refuse a client without a token
-    "fence-writes",
-    "fence-reads-and-writes",
-    "table-fence-writes",
-    "table-fence-reads-and-writes",
-)
+TOKEN_STORES = tuple(store for store in STORES if "fence" in store)  # refuse a client without a token
 
 RESOURCE = b"account"  # the name of what the lock protects
 VIRTUAL_LEASE_MS = 30_000
