@@ -1,5 +1,6 @@
 #include "checkers/engine/judge.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void checkers_open(struct pass *pass) {
     participants->member_size = sizeof(struct check_member);
     int routes[HISTORY_KIND_COUNT] = {0};
     for (int each = 0; CHECKER_TABLE[each]; each++, judgement->checkers++) {
+        assert(each < CHECKERS_MOST); /* so that a NULL ends each route */
         const struct checker *checker = CHECKER_TABLE[each];
         struct checking *my = &judgement->at_work[each];
         *my = (struct checking){.checker = checker, .check = &judgement->check};
@@ -141,6 +143,8 @@ static void phase_recorded(struct check *check, const struct event *event) {
 static bool release_failed(struct pass *pass, const struct event *event) {
     struct failed *failed = &pass->failed;
     if (event->record->kind == HISTORY_RELEASE_INVOKE) {
+        /* Indices rise, as records do: the next one is this record's or a later one's. */
+        assert(failed->next == failed->count || failed->indices[failed->next] >= event->index);
         bool is = failed->next < failed->count && failed->indices[failed->next] == event->index;
         failed->next += is;
         event->member->failed_release = is ? event->index : 0;
@@ -184,6 +188,7 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     struct judgement *judgement = pass->judgement;
     const struct history_record *record = event->record;
     find_lock(pass, event);
+    /* The assumptions before the checkers: a return takes the index of its invocation from them (`asked`). */
     if (kind == HISTORY_LOCK_OPEN) judge_opened(event->lock, record);
     else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
     else if (of_worker(kind)) assumptions_returned(&judgement->assumptions, event);
@@ -197,6 +202,7 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
         event->failed = pass->failed.count && release_failed(pass, event);
     }
     call(pass, event, kind);
+    /* Afterwards: to the checkers `member->grant` is the grant before this one. */
     if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
 }
 
@@ -253,7 +259,7 @@ static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
     case HISTORY_STORE_WRITE: about_store(pass, event, HISTORY_STORE_WRITE); break;
     case HISTORY_ACTOR_EXIT:
         find_client(pass, event, event->record->name);
-        call(pass, event, kind);
+        call(pass, event, kind); /* first: checkers ask what the client had outstanding */
         exited(event->actor);
         break;
     case HISTORY_FAULT_INJECT:
@@ -332,6 +338,7 @@ bool judge(struct judgement *judgement, struct history_reader *reader, struct ch
     assumptions_begin(&judgement->assumptions, &judgement->check, &judgement->participants);
     if (reading.releases_failed) failed_find(&pass);
     bool whole = all_records(&pass);
+    assert(!whole || pass.failed.next == pass.failed.count);
     judge_decide(judgement);
     free(pass.failed.indices);
     return whole;

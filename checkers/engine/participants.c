@@ -1,5 +1,6 @@
 #include "checkers/engine/participants.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIRST_SLOTS = 64 };
@@ -16,6 +17,7 @@ static void table_open(struct participants_table *table) {
 
 /* At most half full, so that looking for what is not there ends soon. */
 static void participants_put(struct participants_table *table, uint64_t key, void *thing) {
+    assert(!participants_find(table, key)->thing);
     *participants_find(table, key) = (struct participants_slot){key, thing};
     if (++table->count <= table->mask / 2) return;
     struct participants_table larger = {zeroed(2 * (table->mask + 1) * sizeof *table->slots), 2 * table->mask + 1,

@@ -1,5 +1,6 @@
 #include "checkers/linearizability/limits.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ void limits_begin(struct limits *limits, uint64_t memory_bytes, int64_t time_ns)
 }
 
 void *limits_resize(struct limits *limits, void *old, size_t old_bytes, size_t new_bytes) {
+    assert(old_bytes <= limits->used);
     uint64_t used = limits->used - old_bytes + new_bytes;
     if (limits->memory_bytes && used > limits->memory_bytes) {
         snprintf(limits->exceeded, sizeof limits->exceeded, "it would take more than the %.1f MiB of memory it may use",
@@ -36,6 +38,7 @@ void *limits_resize(struct limits *limits, void *old, size_t old_bytes, size_t n
 }
 
 void limits_free(struct limits *limits, void *old, size_t bytes) {
+    assert(bytes <= limits->used);
     free(old);
     limits->used -= bytes;
 }

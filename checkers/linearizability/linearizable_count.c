@@ -21,6 +21,7 @@
  * One state is kept, and an event costs no more than what is under way. */
 #include "checkers/linearizability/linearizable_count.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* The operations of one kind. */
@@ -66,6 +67,7 @@ static bool returns(struct permit_counts *counts, enum operation_kind kind, uint
     own->due_count -= unplaced;
     if (unplaced && (acquire ? counts->taken < counts->permits : counts->taken > 0)) counts->taken += acquire ? 1 : -1;
     else if (unplaced && !place_another(other)) return false;
+    assert(counts->taken >= 0 && counts->taken <= counts->permits);
     own->last[own->count++ % BLOCKERS_KEPT] = operation;
     return true;
 }

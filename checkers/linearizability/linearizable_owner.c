@@ -69,6 +69,7 @@
  * prefix of what is linearizable is linearizable. Decision 0034. */
 #include "checkers/linearizability/linearizable_owner.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "checkers/linearizability/owner_configurations.h"
@@ -184,6 +185,7 @@ static void renewal_returned(struct owner_sweep *sweep, uint32_t index) {
  * before it is kept as a gap while a process owes. */
 static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it, int64_t token) {
     struct token_place *place = &it->tokens;
+    assert(place->next < sweep->order.count);
     bool back_then = it->holder != NOBODY;
     place->next++;
     if (place->newest >= token) return false;
@@ -197,6 +199,7 @@ static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it
 /* The hold of an acquire begins now, when nobody holds. */
 static void hold(struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
+    assert(it->holder == NOBODY);
     if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
     owner_hold_begin(sweep, it, index);
 }
@@ -361,6 +364,7 @@ static void bisect(struct owner_sweep *sweep) {
         if (violated_here) found = tried, bad = middle;
         else good = middle;
     }
+    assert(found.status == VERDICT_VIOLATED);
     *result = found;
     result->prefix = bad;
     uint32_t last = sweep->timeline->events[bad] / 2;

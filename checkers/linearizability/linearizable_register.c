@@ -14,6 +14,7 @@
  *  - a configuration that differs from another only in having used more free operations is dropped. */
 #include "checkers/linearizability/linearizable_register.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,7 @@ static uint64_t use_hash(const struct use *use, size_t count) {
  * reached. */
 static bool uses_settle(struct register_search *search, size_t start, uint32_t *number) {
     struct uses *uses = &search->uses;
+    assert(start <= uses->pool_count);
     size_t count = uses->pool_count - start, known;
     if (2 * (uses->count + 1) > uses->table_room) {
         if (!register_table_grow(search, &uses->table, &uses->table_room)) return false;
@@ -363,7 +365,7 @@ static bool register_called(struct register_search *search, uint32_t index) {
 
 static bool returned(struct register_search *search, uint32_t index) {
     unsigned slot = 0;
-    while (!(search->busy >> slot & 1) || search->slots[slot] != index) slot++;
+    for (; !(search->busy >> slot & 1) || search->slots[slot] != index; slot++) assert(slot < SLOTS - 1);
     uint64_t bit = (uint64_t)1 << slot;
     bool moved = false;
     for (size_t each = 0; each < search->now.count && !moved; each++) moved = !(search->now.list[each].placed & bit);

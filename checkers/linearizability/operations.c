@@ -1,5 +1,6 @@
 #include "checkers/linearizability/operations.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,7 @@ static enum take_result complete(struct operations *operations, struct operation
     if (event->object && !operations_is_object(object, event->object))
         return refuse(operations, "it completes an operation on something else");
     if (object->clock > POSITIONS_MAX) return refuse(operations, "more events than can be numbered");
+    assert(process->open < object->count);
     struct operation *operation = &object->list[process->open];
     if (event->kind != operation->kind)
         return refuse(operations, "it completes another operation than the one invoked");

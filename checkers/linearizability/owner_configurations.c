@@ -1,5 +1,6 @@
 #include "checkers/linearizability/owner_configurations.h"
 
+#include <assert.h>
 #include <string.h>
 
 void owner_configuration_free(struct owner_sweep *sweep, struct owner_configuration *it) {
@@ -65,6 +66,7 @@ bool owner_is_free_hold(const struct owner_sweep *sweep, const struct owner_conf
 }
 
 bool owner_may_lapse(const struct owner_sweep *sweep, const struct owner_configuration *it) {
+    assert(it->holder != NOBODY && it->depth > 0); /* `grant` outlives the hold */
     return sweep->leases && sweep->timeline->object->list[it->grant].end < sweep->position;
 }
 

@@ -50,7 +50,7 @@ int promises_judge(const struct library_facts *facts, const struct call_event *e
 
 const char *promise_name(enum promise promise) {
     static const char *const NAMES[PROMISES] = {
-        [PROMISE_EXCLUSION] = "mutual_exclusion",
+        [PROMISE_MUTUAL_EXCLUSION] = "mutual_exclusion",
         [PROMISE_OWNERSHIP] = "ownership",
         [PROMISE_LEASE_SHORT] = "lease-too-short",
         [PROMISE_LEASE_LONG] = "lease-too-long",

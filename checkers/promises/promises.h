@@ -108,7 +108,7 @@ struct call_event {
 };
 
 enum promise {
-    PROMISE_EXCLUSION,
+    PROMISE_MUTUAL_EXCLUSION,
     PROMISE_OWNERSHIP,
     PROMISE_LEASE_SHORT,
     PROMISE_LEASE_LONG,

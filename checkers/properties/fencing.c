@@ -22,6 +22,7 @@
  * that it had accepted, though its client was the rightful holder: it had not released its latest grant, no grant had
  * come back to another client since, and every grant that had come back before was given before this one (by the two
  * rules of "Rising"). Nothing late was stopped by it. Decision 0036. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -147,6 +148,7 @@ static void fencing_invoked(struct checking *my, const struct event *event) {
 /* A token that is not the newest one, and not older than what had come back when it was asked for. */
 static SELDOM void given_together(struct checking *my, const struct event *event, struct issued floor, uint64_t since,
                                   bool again) {
+    assert(event->record->token && since <= event->index);
     uint64_t earlier = again ? 0 : given_before(my, event, since);
     if (earlier) {
         fencing_violate(my, event, DRAWN_EARLY, earlier);
@@ -172,6 +174,7 @@ static void fencing_given(struct checking *my, const struct event *event, const 
     } else if (token_is_newer(token, newest)) {
         *newest = (struct issued){token, event->index};
     } else if (token_is_older(token, &floor)) {
+        assert(floor.index && floor.index < event->index);
         fencing_violate(my, event, FALLING, floor.index);
     } else {
         given_together(my, event, floor, since, again);
@@ -198,6 +201,7 @@ static void fencing_answered(struct checking *my, const struct event *event) {
     fencing_given(my, event, side, floor, since, again);
     side->depth = again ? side->depth + 1 : 1;
     side->token = event->record->token;
+    /* Before `tokens` takes this grant in: it is compared with those before it. */
     side->is_newest = is_newest(my, event, tokens, since, again);
     tokens->granted_ns = tokens->granted ? larger(tokens->granted_ns, event->record->mono_ns) : event->record->mono_ns;
     tokens->granted = event->index;
@@ -243,6 +247,7 @@ static SELDOM void violate_wrongful(struct checking *my, const struct event *eve
     const struct history_record *record = event->record;
     char early[64];
     struct history_record other = check_record_at(my->check, newer);
+    assert(record->grant && newer < event->index);
     bool has_object = record->object != HISTORY_OBJECT_NONE && record->object < HISTORY_OBJECT_COUNT;
     my->check->refused_wrongfully += record->kind == HISTORY_STORE_WRITE && has_object;
     const struct violation violation = {.sort = WRONGFUL,

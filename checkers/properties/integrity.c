@@ -21,6 +21,7 @@
  *
  * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
  * be lost any more; a history in which nothing is lost and every write is acknowledged has none. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ struct integrity {
 
 static void runs_forget(struct runs *runs) {
     size_t gone = runs->count / 2;
+    assert(gone > 0);
     runs->floor = runs->run[gone - 1].to;
     runs->count -= gone;
     memmove(runs->run, runs->run + gone, runs->count * sizeof *runs->run);
@@ -114,6 +116,9 @@ static void runs_forget(struct runs *runs) {
 
 /* Replaces `replaced` runs from a place on by one. */
 static void runs_put(struct runs *runs, size_t place, size_t replaced, struct run run) {
+    assert(place + replaced <= runs->count && run.from < run.to);
+    assert(place == 0 || runs->run[place - 1].to < run.from);
+    assert(place + replaced == runs->count || runs->run[place + replaced].from > run.to);
     if (runs->count == runs->room) {
         runs->room = runs->room ? runs->room * 2 : 16;
         runs->run = realloc(runs->run, runs->room * sizeof *runs->run);
@@ -232,6 +237,7 @@ static SELDOM void lose(struct checking *my, const struct event *event, struct s
         pending->lost_to = event->index;
         lost--;
     }
+    /* Below the floor nothing was counted as new, but a pending one was taken away: `lost` may be less than 0. */
     if (lost > 0)
         violate_lost(my, record, event->index,
                      object->newest.version == own ? object->second.index : object->newest.index, 0, lost);
@@ -248,6 +254,7 @@ static void acknowledged_add(struct stored_object *object, int64_t version, uint
 }
 
 static void pending_add(struct stored_object *object, struct store_writer *writer) {
+    assert(!writer->pending && writer->version > 0);
     writer->pending = true;
     writer->earlier = NULL;
     writer->later = object->pending;
@@ -256,6 +263,7 @@ static void pending_add(struct stored_object *object, struct store_writer *write
 }
 
 static void pending_remove(struct stored_object *object, struct store_writer *writer) {
+    assert(writer->pending);
     writer->pending = false;
     *(writer->earlier ? &writer->earlier->later : &object->pending) = writer->later;
     if (writer->later) writer->later->earlier = writer->earlier;
@@ -324,6 +332,7 @@ static void accepted(struct checking *my, const struct event *event, struct stor
                      struct store_writer *writer) {
     const struct history_record *record = event->record;
     uint32_t op = record->op;
+    /* `newest` before delivered_before() notes the operation; lose() before the version is counted. */
     bool newest = op && op == writer->op, again = delivered_before(writer, op);
     check_order(my, event);
     if (record->flags & HISTORY_FLAG_ATOMIC) computed(my, event, newest ? writer->index : 0, again);

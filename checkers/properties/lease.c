@@ -11,23 +11,28 @@
  * One per hold.
  *
  * Premature grant: a lock with a lease was granted while the lease of its previous grant, to another client, or with
- * several permits the leases of as many other clients, certainly ran: such a client had neither invoked its release nor
- * ended, and the grant came CHECK_LEASE_GRAIN_NS earlier, at least, than a lease after the stamp before which the other
- * grant, or its latest renewal, cannot have been made: of a grant `extra`, else its invocation's; of a renewal that
- * came back ok its invocation's; of a `validity` (ok) its own, which replaces what was known before. No later than the
- * end of the validity that the lock stated, though. What a server heard of a renewal says itself how long the key
- * lives, and counts where the lock states no validity (one that does may need a majority of them), and where the key
- * has an end and the client's mark. A client that re-enters a lock when its lease may be over may have been granted it
- * anew, and then its first release ends the hold: a renewal that a server hears before that release arrives shows
- * nothing. Nor can the later record be of the earlier grant: the other hold began before the lease of this one can have
- * been over; and if its own lease may have been over when its client was granted the lock again, or renewed it, it
- * counts as begun only then. Any lock with a lease lets two clients believe at once when one outlives its lease; only a
- * broken one does this.
+ * several permits the leases of as many other clients, certainly ran. Any lock with a lease lets two clients believe at
+ * once when one outlives its lease; only a broken one does this.
+ *
+ *  1. The other client had neither invoked its release nor ended, and the grant came CHECK_LEASE_GRAIN_NS earlier, at
+ *     least, than the end of its lease (lease_ran).
+ *  2. That lease counts from a stamp before which it cannot have been given: of a grant `extra`, else its invocation's;
+ *     of a renewal that came back ok its invocation's; of a `validity` (ok) its own, which replaces what was known
+ *     before. It ends no later than the validity that the lock stated (lease_end_ns).
+ *  3. What a server heard of a renewal says itself how long the key lives. It counts where the lock states no validity
+ *     (one that does may need a majority of servers), and where the key has an end and the client's mark
+ *     (key_lives_until_ns).
+ *  4. A client that re-enters a lock when its lease may be over may have been granted it anew, and then its first
+ *     release ends the hold: a renewal that a server hears before that release arrives shows nothing (`left`).
+ *  5. The later record may be of the earlier grant. So the other hold has to have begun before the lease of this one
+ * can have been over; if its own lease may have been over when its client was granted the lock again, or renewed it, it
+ *     counts as begun only then (`began_ns`).
  *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
  * between such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was
  * announced, though no server that heard of it had a key of the client's own afterwards. Decision 0076. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -98,7 +103,7 @@ static struct violation lease_violation(const struct event *event, unsigned sort
     return violation;
 }
 
-static SELDOM void state(struct checking *my, const struct event *event) {
+static SELDOM void note_stated_validity(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     const struct history_record *record = event->record;
     int64_t left_ns = larger(0, elapsed_ns(record->mono_ns, record->value));
@@ -122,8 +127,9 @@ static int64_t lease_end_ns(const struct event *event, int64_t from_ns, int64_t 
     return validity_ns ? smaller(until_ns, validity_ns) : until_ns;
 }
 
-static SELDOM void premature(struct checking *my, const struct event *event, struct check_member *holder) {
+static SELDOM void premature_grant(struct checking *my, const struct event *event, struct check_member *holder) {
     const struct lease_side *other = my_member(my, holder);
+    assert(holder != event->member && other->latest.grant);
     const struct violation violation = {.sort = PREMATURE_GRANT,
                                         .times = 1,
                                         .who = event->actor->name,
@@ -136,7 +142,7 @@ static SELDOM void premature(struct checking *my, const struct event *event, str
 
 /* Whether the lease of another client's hold certainly ran when the lock was granted, whichever of the two was first,
  * if that grant's lease runs until `until_ns` at least. */
-static bool ran(struct checking *my, const struct event *event, struct check_member *member, int64_t until_ns) {
+static bool lease_ran(struct checking *my, const struct event *event, struct check_member *member, int64_t until_ns) {
     const struct lease_side *other = my_member(my, member);
     bool after = later_ns(event->record->mono_ns, CHECK_LEASE_GRAIN_NS) <= other->runs_until_ns;
     bool before = later_ns(other->began_ns, CHECK_LEASE_GRAIN_NS) <= until_ns;
@@ -147,7 +153,7 @@ static bool ran(struct checking *my, const struct event *event, struct check_mem
 static struct check_member *last_holder(struct checking *my, const struct event *event, int64_t until_ns) {
     int64_t holders = 0;
     for (struct check_member *each = event->lock->members; each; each = each->next_of_lock)
-        if (ran(my, event, each, until_ns) && ++holders == event->lock->capacity) return each;
+        if (lease_ran(my, event, each, until_ns) && ++holders == event->lock->capacity) return each;
     return NULL;
 }
 
@@ -162,8 +168,8 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
     int64_t until_ns = lease_end_ns(event, from_ns, record->value);
     struct check_member *holder = NULL;
     if (event->lock->capacity > 1) holder = last_holder(my, event, until_ns);
-    else if (lock->granted && ran(my, event, lock->granted, until_ns)) holder = lock->granted;
-    if (holder && side->depth == 1) premature(my, event, holder);
+    else if (lock->granted && lease_ran(my, event, lock->granted, until_ns)) holder = lock->granted;
+    if (holder && side->depth == 1) premature_grant(my, event, holder);
     if (side->depth == 1) side->runs_until_ns = until_ns; /* to enter it again need not make the lease longer */
     lock->granted = event->member;
 }
@@ -176,7 +182,7 @@ static void lease_lapse(const struct event *event, struct lease_side *side, int6
 }
 
 /* From a moment on. */
-static void prolong(const struct event *event, struct lease_side *side, int64_t from_ns, int64_t until_ns) {
+static void lease_extend(const struct event *event, struct lease_side *side, int64_t from_ns, int64_t until_ns) {
     if (side->depth == 0 || side->left || event->lock->lease_ns == 0 || until_ns < side->runs_until_ns) return;
     lease_lapse(event, side, from_ns);
     side->runs_until_ns = until_ns;
@@ -187,9 +193,9 @@ static void announce_lease(const struct event *event, struct lease_side *side) {
     const struct history_record *record = event->record;
     if (record->outcome == OUTCOME_OK && record->extra) return;
     lease_lapse(event, side, record->mono_ns);
-    side->runs_until_ns = INT64_MIN;
+    side->runs_until_ns = INT64_MIN; /* so that a shorter lease counts as well */
     if (record->outcome != OUTCOME_REFUSED)
-        prolong(event, side, INT64_MIN, lease_end_ns(event, record->mono_ns, record->value));
+        lease_extend(event, side, INT64_MIN, lease_end_ns(event, record->mono_ns, record->value));
 }
 
 static void lease_asked(struct checking *my, const struct event *event) {
@@ -214,8 +220,9 @@ static void lease_granted(struct checking *my, const struct event *event) {
     side->depth = again ? side->depth + 1 : 1;
     side->latest = (struct latest){event->index, record->value, event->index};
     side->since = (struct since_grant){0};
-    run_lease(my, event, side);
-    if (record->value) state(my, event);
+    assert(side->depth > 0);
+    run_lease(my, event, side); /* last: it compares with what this grant has begun */
+    if (record->value) note_stated_validity(my, event);
 }
 
 static void lease_invoked(struct checking *my, const struct event *event) {
@@ -230,6 +237,7 @@ static void lease_invoked(struct checking *my, const struct event *event) {
 
 static void hold_released(struct lease_side *side, const struct history_record *record) {
     bool known = record->outcome == OUTCOME_OK || record->outcome == OUTCOME_REFUSED;
+    assert(side->since.invoked);
     side->last = (struct released_hold){.invoked = known ? side->since.invoked : 0, .op = record->op};
 }
 
@@ -241,6 +249,7 @@ static void lease_released(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void late_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
+    assert(side->since.invoked && side->since.done);
     if (side->since.counted) return;
     side->since.counted = true;
     struct history_record release = check_record_at(my->check, side->since.invoked);
@@ -251,7 +260,9 @@ static SELDOM void late_renewal(struct checking *my, const struct event *event, 
 
 /* --- what servers heard --- */
 
-static SELDOM void late_command(struct checking *my, const struct event *event, struct released_hold *last, bool made) {
+static SELDOM void late_server_renewal(struct checking *my, const struct event *event, struct released_hold *last,
+                                       bool made) {
+    assert(last->invoked);
     if (last->counted) return;
     last->counted = true;
     struct history_record release = check_record_at(my->check, last->invoked);
@@ -264,30 +275,30 @@ static SELDOM void late_command(struct checking *my, const struct event *event, 
 
 /* Until when the client's key of the lock lives that a renewal has left, at least. A key that has no end says nothing:
  * the end of the lease may be in it. Nor does one without the client's mark, such as a signal to waiters. */
-static int64_t renewed_until_ns(const struct event *event) {
+static int64_t key_lives_until_ns(const struct event *event) {
     const struct history_record *renewal = event->record;
     int64_t lives_ms = smaller(renewal->value, event->lock->lease_ns / CHECK_NS_PER_MS);
     bool known = lives_ms >= 0 && renewal->flags & HISTORY_FLAG_MARKED;
     return !known ? INT64_MIN : later_ns(renewal->mono_ns, lives_ms * CHECK_NS_PER_MS);
 }
 
-static void heard(struct checking *my, const struct event *event) {
+static void lease_heard_by_server(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     struct lease_side *side = my_member(my, event->member);
     const struct history_record *record = event->record;
     bool own = record->value != 0;
     bool made = side->last.invoked && side->depth == 0 && record->flags & HISTORY_FLAG_MADE;
     self->renewed = true;
-    if (own && side->latest.until_ns == 0) prolong(event, side, record->mono_ns, renewed_until_ns(event));
+    if (own && side->latest.until_ns == 0) lease_extend(event, side, record->mono_ns, key_lives_until_ns(event));
     side->since.in_validity = (struct heard){true, own || side->since.in_validity.own};
     if (record->op == side->since.asking)
         side->since.in_renewal = (struct heard){true, own || side->since.in_renewal.own};
     bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;
-    if (late || made) late_command(my, event, &side->last, !late);
+    if (late || made) late_server_renewal(my, event, &side->last, !late);
 }
 
-/* A client was told that it has renewed. */
-static void told(struct checking *my, const struct event *event, struct lease_side *side, struct heard heard) {
+/* The client was answered that it has renewed. */
+static void check_hollow(struct checking *my, const struct event *event, struct lease_side *side, struct heard heard) {
     if (!heard.any || heard.own || side->since.hollow) return;
     side->since.hollow = true;
     const struct violation violation = lease_violation(event, HOLLOW_RENEWAL, 0);
@@ -314,9 +325,10 @@ static void lease_renewed(struct checking *my, const struct event *event) {
     if (event->record->outcome != OUTCOME_OK) return;
     self->renewed = true;
     if (event->asked && side->since.renewal == event->asked)
-        prolong(event, side, side->since.renewing_ns, lease_end_ns(event, side->since.renewing_ns, 0));
+        lease_extend(event, side, side->since.renewing_ns, lease_end_ns(event, side->since.renewing_ns, 0));
     if (late) late_renewal(my, event, side);
-    if (event->asked && side->since.renewal == event->asked) told(my, event, side, side->since.in_renewal);
+    /* Both: a late renewal may be hollow, too. */
+    if (event->asked && side->since.renewal == event->asked) check_hollow(my, event, side, side->since.in_renewal);
 }
 
 static void lease_announced(struct checking *my, const struct event *event) {
@@ -326,7 +338,7 @@ static void lease_announced(struct checking *my, const struct event *event) {
     announce_lease(event, side);
     if (event->record->outcome == OUTCOME_OK && side->since.done && ++side->since.announced == 2)
         late_renewal(my, event, side);
-    if (event->record->outcome == OUTCOME_OK) told(my, event, side, side->since.in_validity);
+    if (event->record->outcome == OUTCOME_OK) check_hollow(my, event, side, side->since.in_validity);
     side->since.in_validity = (struct heard){0};
 }
 
@@ -377,7 +389,7 @@ const struct checker CHECKER_LEASE = {
            [HISTORY_RENEW_INVOKE] = lease_renews,
            [HISTORY_RENEW_RETURN] = lease_renewed,
            [HISTORY_VALIDITY] = lease_announced,
-           [HISTORY_SERVER_RENEWAL] = heard,
+           [HISTORY_SERVER_RENEWAL] = lease_heard_by_server,
            [HISTORY_STORE_WRITE] = lease_written,
            [HISTORY_ACTOR_EXIT] = lease_ended},
     .finish = lease_finish,

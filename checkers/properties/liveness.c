@@ -24,6 +24,7 @@
  * Residue: what the driver found left behind.
  *
  * Reported: the longest time for which the lock had been free and an acquire in flight, at such an answer. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
@@ -77,6 +78,7 @@ static void permit_end(struct liveness_queue *queue, int64_t stamp_ns, uint64_t 
 
 static void hold_end(struct liveness_queue *queue, struct liveness_side *side, int64_t stamp_ns, uint64_t index) {
     if (!side->stands) return;
+    assert(side->permits > 0);
     side->until_ns = smaller(side->until_ns, stamp_ns);
     permit_end(queue, side->until_ns, index);
     side->stands = false;
@@ -92,7 +94,7 @@ static void hold_lapse(struct liveness_queue *queue, struct liveness_side *side,
 /* `another`: with one more permit than it may have. */
 static void liveness_hold_begin(struct liveness_queue *queue, struct liveness_side *side, int64_t now_ns,
                                 int64_t until_ns, bool another) {
-    hold_lapse(queue, side, now_ns);
+    hold_lapse(queue, side, now_ns); /* first: a hold that is over gives its permits back */
     side->until_ns = until_ns;
     side->permits = side->stands ? side->permits + another : 1;
     if (side->stands) return;
@@ -125,6 +127,7 @@ static bool is_free(const struct check_lock *lock, struct liveness_queue *queue,
 /* --- waiters --- */
 
 static void wait_begin(struct liveness_queue *queue, struct liveness_side *side) {
+    assert(side->asked);
     side->earlier = queue->last;
     side->later = NULL;
     *(queue->last ? &queue->last->later : &queue->first) = side;
@@ -132,6 +135,7 @@ static void wait_begin(struct liveness_queue *queue, struct liveness_side *side)
 }
 
 static void liveness_wait_end(struct liveness_queue *queue, struct liveness_side *side) {
+    assert(side->asked);
     *(side->earlier ? &side->earlier->later : &queue->first) = side->later;
     *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
     side->asked = 0;
@@ -194,6 +198,7 @@ static void liveness_answered(struct checking *my, const struct event *event) {
     bool granted = event->record->outcome == OUTCOME_OK, another = has_permits_to_count(event->lock);
     if (my->check->quiet) self->served = true;
     if (side->asked) {
+        /* While this waiter still counts: it may be the one that has waited longest. */
         if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
         liveness_wait_end(queue, side);
     }
@@ -226,6 +231,7 @@ static void liveness_releases(struct checking *my, const struct event *event) {
 /* One of several permits. If it was not given back by the reading, the hold keeps it. */
 static void liveness_give_back(struct liveness_queue *queue, struct liveness_side *side, const struct event *event) {
     if (event->failed) return;
+    assert(side->depth > 1); /* the last one ends the hold */
     side->depth--;
     if (!side->stands || side->permits == 1) return;
     side->permits--;

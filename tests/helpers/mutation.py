@@ -38,9 +38,7 @@ CALL = re.compile(
     r"(?:[+|-]?=.*|\(.*\)|\+\+|--);$"
 )
 GUARD = re.compile(r"^\s+if \(.*\) (?:return\b.*|continue|break);$")
-WORDS = re.compile(
-    r"snprintf|check_when|check_name|check_grant|check_duration|json_|_Static_assert|abort\(\)|\bfree\(|\bclose\("
-)
+WORDS = re.compile(r"snprintf|check_name|check_grant|violate\(my|json_|assert\(|abort\(\)|\bfree\(|\bclose\(")
 
 # Python: the operator of a comparison -> what is planted instead.
 PYTHON_SWAPS: dict[type[ast.cmpop], tuple[str, str]] = {

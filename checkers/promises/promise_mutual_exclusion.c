@@ -1,6 +1,6 @@
-/* Exclusion: an acquire was answered ok, and at that moment its owner and another one certainly hold in modes that
- * exclude each other: exclusive and write exclude each other, themselves and read. Or more permits are certainly held
- * than there are. Or an owner holds exclusively twice what it cannot re-enter.
+/* Mutual exclusion: an acquire was answered ok, and at that moment its owner and another one certainly hold in modes
+ * that exclude each other: exclusive and write exclude each other, themselves and read. Or more permits are certainly
+ * held than there are. Or an owner holds exclusively twice what it cannot re-enter.
  *
  * A hold is certain from the answer of its acquire to the ask of its release, within its lease, which counts from the
  * ask of the acquire or of the latest renewal that was answered ok, less the rounding; of several leases of one owner
@@ -8,12 +8,12 @@
  * ask, for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_EXCLUSION;
+extern const struct promise_rule PROMISE_RULE_MUTUAL_EXCLUSION;
 
-static void break_exclusion(struct promise_pass *pass, const struct promise_call *call, uint32_t other) {
+static void break_mutual_exclusion(struct promise_pass *pass, const struct promise_call *call, uint32_t other) {
     const struct promise_call *earlier = &pass->calls[pass->events[other].call];
     char one[64], two[64];
-    promise_break(pass, PROMISE_EXCLUSION, other, 0, ms_of(pass->now_ns - pass->events[other].at_ns),
+    promise_break(pass, PROMISE_MUTUAL_EXCLUSION, other, 0, ms_of(pass->now_ns - pass->events[other].at_ns),
                   "%s was granted (%s) while %s certainly holds (%s)", caller_text(&call->ask->asked, one, sizeof one),
                   mode_text(call->ask->asked.mode), caller_text(&earlier->ask->asked, two, sizeof two),
                   mode_text(earlier->ask->asked.mode));
@@ -44,12 +44,12 @@ static void check_permits(struct promise_pass *pass, const struct promise_call *
     }
     char one[64];
     if (held > permits)
-        promise_break(pass, PROMISE_EXCLUSION, other, permits, held,
+        promise_break(pass, PROMISE_MUTUAL_EXCLUSION, other, permits, held,
                       "%s was granted a permit: %d are certainly held, and there are %d",
                       caller_text(&call->ask->asked, one, sizeof one), held, permits);
 }
 
-static void promise_exclusion_answered(struct promise_pass *pass) {
+static void promise_mutual_exclusion_answered(struct promise_pass *pass) {
     const struct promise_call *call = granted_call(pass);
     if (!call) return;
     enum call_mode mode = call->ask->asked.mode;
@@ -60,13 +60,13 @@ static void promise_exclusion_answered(struct promise_pass *pass) {
     }
     if (excludes_readers(mode) && !pass->facts->reenters && call->certain && call->doubts == call->owner->doubts &&
         call->owner->least[mode] > 1)
-        break_exclusion(pass, call, pass->now);
+        break_mutual_exclusion(pass, call, pass->now);
     for (uint32_t at = 0; at < pass->owner_count; at++) {
         const struct promise_owner *each = &pass->owners[at];
         if (each == call->owner || each->resource != call->owner->resource) continue;
         uint32_t other = excluding_grant(pass, each, mode);
-        if (other) break_exclusion(pass, call, other);
+        if (other) break_mutual_exclusion(pass, call, other);
     }
 }
 
-const struct promise_rule PROMISE_RULE_EXCLUSION = {.on = {[EVENT_ANSWER] = promise_exclusion_answered}};
+const struct promise_rule PROMISE_RULE_MUTUAL_EXCLUSION = {.on = {[EVENT_ANSWER] = promise_mutual_exclusion_answered}};
