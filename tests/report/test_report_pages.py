@@ -267,11 +267,13 @@ def test_the_libraries_are_a_page_with_what_was_found(tmp_path: Path) -> None:
 def test_what_cannot_be_reported_is_refused_with_a_reason(history: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('{"cells": [{"lock": "none"}]}')
-    assert "missing required field `scenario` - at `$.cells[0]`;" in refused("report", str(broken), "-o", "x.html")
+    assert "missing required field `scenario` - at `$.cells[0]`: " in refused("report", str(broken), "-o", "x.html")
     broken.write_text('{"libraries": [{"adapter": "mine"}]}')
-    assert "libraries[0] lacks beware, figures" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    assert "missing required field `figures` - at `$.libraries[0]`: " in refused(
+        "report", str(broken), "-o", str(tmp_path / "x.html")
+    )
     broken.write_text('{"libraries": []}')
-    assert "lacks promises;" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
+    assert "missing required field `promises`: " in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
     broken.write_text("nonsense")
     assert "neither a history nor its JSON Lines form" in refused("report", str(broken), "-o", str(tmp_path / "x.html"))
     broken.write_text("")

@@ -1,9 +1,8 @@
 """The libraries as a page: a row for each adapter, a column for each promise, and the details of the chosen cell. Its
 input is what `lockstorm libraries --json` prints."""
 
-from typing import Any
-
 from lockstorm.report.matrix_page import Grid, GridCell, grid_page
+from lockstorm.results.library_table import LibraryTable, ListedFigures, ListedLibrary
 
 WORDS = {
     "kept": "no schedule broke the promise",
@@ -13,17 +12,17 @@ WORDS = {
 ICONS = {"kept": "✓", "faults": "▲", "calls": "✕"}
 
 
-def libraries_sentence(libraries: dict[str, Any]) -> str:
-    measured = [each for each in libraries["libraries"] if each["figures"]]
-    kept = sum(not each["figures"]["broken"] for each in measured)
-    schedules = sum(each["figures"]["schedules"] for each in measured)
+def libraries_sentence(libraries: LibraryTable) -> str:
+    measured = [figures for _, figures in libraries.measured]
+    kept = sum(not figures.broken for figures in measured)
+    schedules = sum(figures.schedules for figures in measured)
     return f"{kept} of {len(measured)} locks kept every promise, in {schedules:,} schedules of all together"
 
 
-def libraries_page(libraries: dict[str, Any], version: str) -> str:
+def libraries_page(libraries: LibraryTable, version: str) -> str:
     """The page in HTML."""
-    promises = libraries["promises"]
-    cells = [_cell(each, promise) for each in libraries["libraries"] if each["figures"] for promise in promises]
+    promises = libraries.promises
+    cells = [_cell(each, figures, promise) for each, figures in libraries.measured for promise in promises]
     grid = Grid(
         title="Lock libraries and the promises of their calls",
         sentence=libraries_sentence(libraries),
@@ -40,21 +39,20 @@ def libraries_page(libraries: dict[str, Any], version: str) -> str:
     return grid_page(grid, version)
 
 
-def _cell(library: dict[str, Any], promise: str) -> GridCell:
-    figures, adapter = library["figures"], library["adapter"]
-    broken = figures["broken"].get(promise, 0)
-    alone = promise in figures["by_calls"]
-    told = [each for each in library["findings"].values() if promise in each["breaks"]]
-    share = f"Broken in {broken:,} of {figures['schedules']:,} schedules"
+def _cell(library: ListedLibrary, figures: ListedFigures, promise: str) -> GridCell:
+    broken = figures.broken.get(promise, 0)
+    alone = promise in figures.by_calls
+    told = [each for each in library.findings.values() if promise in each.breaks]
+    share = f"Broken in {broken:,} of {figures.schedules:,} schedules"
     return GridCell(
-        lock=adapter,
+        lock=library.adapter,
         store="",
         scenario=promise,
         result="calls" if alone else "faults" if broken else "kept",
-        sentence=f"{share}{', also without any fault' if alone else ''}." if broken else library["sentence"],
-        reason=f"{figures['library']} {figures['version']}: {library['use']} {library['beware']}".strip(),
-        replay=f"lockstorm explore --adapter {adapter} --require {promise}" if broken else "",
+        sentence=f"{share}{', also without any fault' if alone else ''}." if broken else library.sentence,
+        reason=f"{figures.library} {figures.version}: {library.use} {library.beware}".strip(),
+        replay=f"lockstorm explore --adapter {library.adapter} --require {promise}" if broken else "",
         odd=bool(told),
         mismatch="A finding describes this, below." if told else "",
-        more=tuple((each["title"], f"{each['what']} A way round it: {each['workaround']}") for each in told),
+        more=tuple((each.title, f"{each.what} A way round it: {each.workaround}") for each in told),
     )

@@ -15,6 +15,7 @@ from lockstorm.report.matrix_page import matrix_page, matrix_sentence
 from lockstorm.report.report_source import Recorded, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.results.library_table import LibraryTable
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
@@ -77,7 +78,7 @@ def write(
         return _write_subjects(subjects, page, picture, version, limit, around)
     if against or picture or around is not None:
         raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
-    if isinstance(made, dict):
+    if isinstance(made, LibraryTable):
         files = [save(page, libraries_page(made, version))] if page else []
         return WrittenReport(files, libraries_sentence(made))
     files = [save(page, matrix_page(made, version))] if page else []

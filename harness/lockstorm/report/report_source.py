@@ -1,26 +1,25 @@
 """Reads the input of a report: a history in binary form or JSON Lines, a matrix, a table of lock libraries, or a kept
 run of the gate."""
 
-import json
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
+from lockstorm.base.json_file import read_json
 from lockstorm.native.judgement import read_history
 from lockstorm.results.event import Event
 from lockstorm.results.gate_verdict import GateVerdict
+from lockstorm.results.library_table import LibraryTable
 from lockstorm.results.matrix_result import MatrixResult
 from lockstorm.results.verdict import Verdict
 from lockstorm.scenario.play import judge_file
 
 MAGIC = b"lckstorm"
-LIBRARY_KEYS = {"adapter", "figures", "findings", "sentence", "use", "beware"}
 
 
 @dataclass
@@ -32,7 +31,7 @@ class Recorded:
     verdict: Verdict
 
 
-def read_source(path: Path) -> Recorded | MatrixResult | GateVerdict | dict[str, Any]:
+def read_source(path: Path) -> Recorded | MatrixResult | GateVerdict | LibraryTable:
     """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, or a kept run
     of the gate. Raises UsageError for anything else."""
     if path.is_dir():
@@ -44,8 +43,7 @@ def read_source(path: Path) -> Recorded | MatrixResult | GateVerdict | dict[str,
         raise UsageError(f"{path}: {error.strerror}") from None
     if magic == MAGIC:
         return Recorded(path.name, read_history(path), judge_file(str(path), None))
-    matrix = read_matrix(path) or read_libraries(path)
-    return matrix if matrix is not None else read_lines(path)
+    return read_table(path) or read_lines(path)
 
 
 def read_recorded(path: Path) -> Recorded:
@@ -57,44 +55,23 @@ def read_recorded(path: Path) -> Recorded:
     return source
 
 
-def table_word(table: MatrixResult | GateVerdict | dict[str, Any]) -> str:
-    return "table of libraries" if isinstance(table, dict) else "matrix"
+def table_word(table: MatrixResult | GateVerdict | LibraryTable) -> str:
+    return "table of libraries" if isinstance(table, LibraryTable) else "matrix"
 
 
-def read_matrix(path: Path) -> MatrixResult | GateVerdict | None:
-    """The matrix, or the verdict of a gate, in a file; None if the file is not one JSON object with cells."""
-    table = _json_object(path)
-    if table is None or "cells" not in table:
-        return None
+def read_table(path: Path) -> MatrixResult | GateVerdict | LibraryTable | None:
+    """The matrix, the verdict of a gate or the table of libraries in a file; None if the file is not one JSON object
+    with cells or libraries."""
     try:
-        return msgspec.convert(table, GateVerdict) if "policy" in table else msgspec.convert(table, MatrixResult)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}; lockstorm matrix --json writes such a file") from None
-
-
-def _json_object(path: Path) -> dict[str, Any] | None:
-    try:
-        table = json.loads(path.read_bytes())
+        keys = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw]).keys()
     except (ValueError, RecursionError):
         return None
-    return table if isinstance(table, dict) else None
-
-
-def read_libraries(path: Path) -> dict[str, Any] | None:
-    """The table of libraries in a file; None if the file is not one JSON object with libraries."""
-    table = _json_object(path)
-    if table is None or "libraries" not in table:
+    if "libraries" in keys:
+        return read_json(path, LibraryTable, "lockstorm libraries --json writes such a file")
+    if "cells" not in keys:
         return None
-    written_by = "lockstorm libraries --json"
-    if not isinstance(table["libraries"], list):
-        raise UsageError(f"{path}: libraries must be a list, as {written_by} prints it")
-    for number, each in enumerate(table["libraries"]):
-        if not isinstance(each, dict) or not each.keys() >= LIBRARY_KEYS:
-            missing = ", ".join(sorted(LIBRARY_KEYS - each.keys())) if isinstance(each, dict) else "an object"
-            raise UsageError(f"{path}: libraries[{number}] lacks {missing}; {written_by} writes such a file")
-    if not isinstance(table.get("promises"), dict):
-        raise UsageError(f"{path} lacks promises; {written_by} writes such a file")
-    return table
+    kind: type[MatrixResult | GateVerdict] = GateVerdict if "policy" in keys else MatrixResult
+    return read_json(path, kind, "lockstorm matrix --json writes such a file")
 
 
 def read_gate_run(directory: Path) -> MatrixResult | GateVerdict:
@@ -102,8 +79,8 @@ def read_gate_run(directory: Path) -> MatrixResult | GateVerdict:
     verdict = directory / "verdict.json"
     if not (directory / "run.json").exists():
         raise UsageError(f"{directory} is not a kept run of the gate: lockstorm runs lists them")
-    cells = read_matrix(verdict) if verdict.exists() else None
-    if cells is None:
+    cells = read_table(verdict) if verdict.exists() else None
+    if cells is None or isinstance(cells, LibraryTable):
         raise UsageError(f"{directory} has no verdict: it was interrupted, or it is still running (lockstorm runs)")
     return cells
 

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from lockstorm.scenario.play import play
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_plan import plan_storm
 from lockstorm.testing.item_state import PLAYING, REPORT, PlaysTrials
-from lockstorm.testing.kept_trials import KeptTrials, file_stem
+from lockstorm.testing.kept_trials import KeptTrials
 
 
 class CaseFailed(Exception):
@@ -49,7 +50,7 @@ class CaseItem(pytest.Item):
         self.policy = policy
         self.case = case
         self._report: str | None = self.config.getoption(REPORT)
-        self._kept = KeptTrials(self._directory, file_stem(self.nodeid) if self._report else "trial")
+        self._kept = KeptTrials(self.nodeid, self._report, lambda: self._own)
 
     def runtest(self) -> None:
         playing: PlaysTrials = self
@@ -93,12 +94,7 @@ class CaseItem(pytest.Item):
             kept.lines()
         return result
 
-    def _directory(self) -> Path:
-        if self._report is None:
-            factory: pytest.TempPathFactory = self.config._tmp_path_factory  # type: ignore[attr-defined]
-            if not self._kept.every:
-                self._own = factory.mktemp("lockstorm-gate")
-            return self._own
-        directory = Path(self._report)
-        directory.mkdir(parents=True, exist_ok=True)
-        return directory
+    @cached_property
+    def _own(self) -> Path:
+        factory: pytest.TempPathFactory = self.config._tmp_path_factory  # type: ignore[attr-defined]
+        return factory.mktemp("lockstorm-gate")

@@ -44,16 +44,26 @@ class KeptTrial:
 
 @dataclass
 class KeptTrials:
-    """Those of a test. `directory` is called when the first file is written; `stem`: what their names begin with."""
+    """Those of a test. `report`: the directory of --lockstorm-report; None: they are in the test's own, which `own`
+    makes, when the first file is written."""
 
-    directory: Callable[[], Path]
-    stem: str = "trial"
+    nodeid: str
+    report: str | None
+    own: Callable[[], Path]
     every: list[KeptTrial] = field(default_factory=list)
+
+    @property
+    def directory(self) -> Path:
+        if self.report is None:
+            return self.own()
+        Path(self.report).mkdir(parents=True, exist_ok=True)
+        return Path(self.report)
 
     def add(self, save: Callable[[Path], None] | None = None) -> KeptTrial:
         number = len(self.every) + 1
-        name = self.stem if number == 1 else f"{self.stem}-{number}"
-        kept = KeptTrial(self.directory() / f"{name}.history", save)
+        stem = "trial" if self.report is None else file_stem(self.nodeid)
+        name = stem if number == 1 else f"{stem}-{number}"
+        kept = KeptTrial(self.directory / f"{name}.history", save)
         kept.history.unlink(missing_ok=True)
         self.every.append(kept)
         return kept

@@ -18,7 +18,7 @@ from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.storm.storm import run_storm, run_storms
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.testing.item_state import PLAY, PLAYING, REPORT, PlaysTrials
-from lockstorm.testing.kept_trials import KeptTrials, file_stem
+from lockstorm.testing.kept_trials import KeptTrials
 from lockstorm.testing.marker_settings import (
     LOCKS,
     GivenSettings,
@@ -42,12 +42,10 @@ class TrialRunner:
         self.item: pytest.Item = request.node
         self.played_again = 0
         self.usual_seed: int | None = None
-        self._request = request
         self._report: str | None = request.config.getoption(REPORT)
         self._open: list[Trial] = []
         self._is_over = False
-        stem = file_stem(self.item.nodeid) if self._report else "trial"
-        self._kept = KeptTrials(self._directory, stem)
+        self._kept = KeptTrials(self.item.nodeid, self._report, lambda: Path(request.getfixturevalue("tmp_path")))
 
     def __enter__(self) -> Self:
         playing: PlaysTrials = self
@@ -187,12 +185,3 @@ class TrialRunner:
         replay_schedule(read_schedule_file(kept.schedule), str(kept.schedule), save=kept.history)
         if self._report:
             kept.lines()
-
-    def _directory(self) -> Path:
-        """Where the files are written: the directory of --lockstorm-report, or the test's own."""
-        if self._report is None:
-            own: Path = self._request.getfixturevalue("tmp_path")
-            return own
-        directory = Path(self._report)
-        directory.mkdir(parents=True, exist_ok=True)
-        return directory
