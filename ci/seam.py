@@ -37,7 +37,7 @@ CLASSES = {
     "task_slot": "TaskSlot",
     "shared_page": "SharedPage",
     "stall": "Stall",
-    "fault_means": "FaultMeans",
+    "fault_driver": "FaultDriver",
     "fault_option": "FaultOption",
     "fault_target": "FaultTarget",
     "fault": "FaultTable",

@@ -20,20 +20,20 @@ static bool read_exit(int pid, siginfo_t *info, struct fault_report *report) {
 }
 
 static bool kill_client_inject(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     siginfo_t info;
     if (!read_exit(target->pid, &info, report)) return false;
     if (info.si_pid != 0) return fault_fail(report, "process %d had ended before", target->pid);
     /* In virtual time it stands still already. Half a record would make the history useless, and says nothing about a
      * lock. */
-    if (!means->virtual_time) means->stop_between_records(means->scheduler, target->task);
+    if (!driver->virtual_time) driver->stop_between_records(driver->scheduler, target->task);
     if (process_signal(target->pid, SIGKILL) < 0)
         return fault_fail(report, "kill(%d): %s", target->pid, strerror(errno));
     int64_t until_ms = real_time_deadline_ms(END_LIMIT_MS);
     do {
         if (!read_exit(target->pid, &info, report)) return false;
         if (info.si_pid != 0) {
-            means->process_ended(means->scheduler, target->pid);
+            driver->process_ended(driver->scheduler, target->pid);
             return true;
         }
     } while (real_time_pause(until_ms, POLL_US));
@@ -53,7 +53,7 @@ static bool kill_client_heal(struct fault_target *target, struct fault_report *r
     bool *restarted = (bool *)target->state;
     if (*restarted || strcmp(fault_option_text(target, "restart"), "yes") != 0) return true;
     *restarted = true;
-    if (target->means->client_restart(target->task)) return true;
+    if (target->driver->client_restart(target->task)) return true;
     return fault_fail(report, "%s was not started again", target->name);
 }
 

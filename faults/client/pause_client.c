@@ -20,40 +20,40 @@ static struct pause_state *pause_client_state(struct fault_target *target) {
 }
 
 static void stop_tasks(const struct fault_target *target, bool stopped) {
-    const struct fault_means *means = target->means;
-    for (int each = 0; each < TASKS; each++) means->task_stopped(means->scheduler, target->task + each, stopped);
+    const struct fault_driver *driver = target->driver;
+    for (int each = 0; each < TASKS; each++) driver->task_stopped(driver->scheduler, target->task + each, stopped);
 }
 
 /* Its watchdog may be about to go on when it is stopped, and has a moment for that; it may also not run at all. */
 static bool inject_alone(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct pause_state *pause = pause_client_state(target);
     int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
     pause->paused = true;
     stop_tasks(target, true);
-    while (!means->task_stands(means->scheduler, target->task))
+    while (!driver->task_stands(driver->scheduler, target->task))
         if (!real_time_pause(until_ms, POLL_US)) return fault_fail(report, "it does not reach a place to stop");
     real_time_pause(until_ms, POLL_US);
-    pause->since_ns = means->mono_ns(means->scheduler);
+    pause->since_ns = driver->mono_ns(driver->scheduler);
     for (int each = 0; each < TASKS; each++)
-        pause->moves[each] = means->task_moves(means->scheduler, target->task + each);
+        pause->moves[each] = driver->task_moves(driver->scheduler, target->task + each);
     return true;
 }
 
 static bool prove_alone(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     const struct pause_state *pause = pause_client_state(target);
     int threads, stopped;
     if (!process_count_threads(target->pid, &threads, &stopped))
         return fault_fail(report, "process %d has ended", target->pid);
     if (stopped > 0) return fault_fail(report, "the whole process is stopped, and the other clients in it");
-    if (!means->task_stands(means->scheduler, target->task)) return fault_fail(report, "it does not stand still");
+    if (!driver->task_stands(driver->scheduler, target->task)) return fault_fail(report, "it does not stand still");
     for (int each = 0; each < TASKS; each++) {
-        uint64_t moves = means->task_moves(means->scheduler, target->task + each) - pause->moves[each];
+        uint64_t moves = driver->task_moves(driver->scheduler, target->task + each) - pause->moves[each];
         if (moves > 0) return fault_fail(report, "it went on %" PRIu64 " times", moves);
     }
     snprintf(report->text, sizeof report->text, "it stood for %.3f s, and its process went on",
-             (double)(means->mono_ns(means->scheduler) - pause->since_ns) / 1e9);
+             (double)(driver->mono_ns(driver->scheduler) - pause->since_ns) / 1e9);
     return true;
 }
 

@@ -74,19 +74,19 @@ static void leases_compare(const struct fault_target *target, const struct stall
 }
 
 static bool stall_worker_inject(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct stall_worker_state *stall = (struct stall_worker_state *)(void *)target->state;
     int threads, stopped;
     if (!process_count_threads(target->pid, &threads, &stopped))
         return fault_fail(report, "process %d has ended", target->pid);
     stall->stalled = true;
-    means->task_stopped(means->scheduler, target->task, true);
+    driver->task_stopped(driver->scheduler, target->task, true);
     int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
-    while (!means->task_stands(means->scheduler, target->task))
+    while (!driver->task_stands(driver->scheduler, target->task))
         if (!real_time_pause(until_ms, POLL_US)) return fault_fail(report, "its worker does not reach a place to stop");
-    stall->since_ns = means->mono_ns(means->scheduler);
-    stall->moves = means->task_moves(means->scheduler, target->task);
-    stall->watchdog_moves = means->task_moves(means->scheduler, target->task + 1);
+    stall->since_ns = driver->mono_ns(driver->scheduler);
+    stall->moves = driver->task_moves(driver->scheduler, target->task);
+    stall->watchdog_moves = driver->task_moves(driver->scheduler, target->task + 1);
     stall->lease_count = leases_read(target, stall->leases);
     return true;
 }
@@ -96,7 +96,7 @@ static bool renewals_seen(const struct fault_target *target, const struct stall_
                           char *seen, size_t size) {
     int longer = 0, same = 0;
     /* In real time a lock may have a thread of its own that is no task. */
-    if (moves == 0 && !target->means->virtual_time) leases_compare(target, stall, &longer, &same);
+    if (moves == 0 && !target->driver->virtual_time) leases_compare(target, stall, &longer, &same);
     int64_t until_ms = real_time_deadline_ms(SEEN_LIMIT_MS);
     if (moves > 0) do
             leases_compare(target, stall, &longer, &same);
@@ -110,7 +110,7 @@ static bool renewals_seen(const struct fault_target *target, const struct stall_
 }
 
 static bool stall_worker_prove(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     const struct stall_worker_state *stall = (const struct stall_worker_state *)(void *)target->state;
     int threads, stopped;
     char seen[128];
@@ -119,11 +119,11 @@ static bool stall_worker_prove(struct fault_target *target, struct fault_report 
     if (stopped > 0)
         return fault_fail(report, "%d of its %d threads are in state T: the whole process is stopped", stopped,
                           threads);
-    uint64_t moves = means->task_moves(means->scheduler, target->task) - stall->moves;
+    uint64_t moves = driver->task_moves(driver->scheduler, target->task) - stall->moves;
     if (moves > 0) return fault_fail(report, "its worker ran %" PRIu64 " times", moves);
-    int64_t stood_ns = means->mono_ns(means->scheduler) - stall->since_ns;
+    int64_t stood_ns = driver->mono_ns(driver->scheduler) - stall->since_ns;
     if (stood_ns <= 0) return fault_fail(report, "no time has passed since it was stalled");
-    uint64_t watchdog_moves = means->task_moves(means->scheduler, target->task + 1) - stall->watchdog_moves;
+    uint64_t watchdog_moves = driver->task_moves(driver->scheduler, target->task + 1) - stall->watchdog_moves;
     bool consistent = renewals_seen(target, stall, watchdog_moves, seen, sizeof seen);
     snprintf(report->text, sizeof report->text, "its worker stood for %.3f s, none of %d threads in state T; %s",
              (double)stood_ns / 1e9, threads, seen);
@@ -131,10 +131,10 @@ static bool stall_worker_prove(struct fault_target *target, struct fault_report 
 }
 
 static bool stall_worker_heal(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct stall_worker_state *stall = (struct stall_worker_state *)(void *)target->state;
     (void)report;
-    if (stall->stalled) means->task_stopped(means->scheduler, target->task, false);
+    if (stall->stalled) driver->task_stopped(driver->scheduler, target->task, false);
     stall->stalled = false;
     return true;
 }

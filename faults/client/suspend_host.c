@@ -19,13 +19,13 @@ static struct suspend_host_state *suspend_host_state_of(struct fault_target *tar
 
 static bool suspend_host_inject(struct fault_target *target, struct fault_report *report) {
     for (struct fault_target *each = target; each; each = each->next) {
-        const struct fault_means *means = each->means;
+        const struct fault_driver *driver = each->driver;
         struct suspend_host_state *state = suspend_host_state_of(each);
         if (!process_stop(each, &state->stopped, report)) return false;
         state->suspended = true;
-        means->host_suspended(means->scheduler, each->task, true);
-        state->since_ns = means->mono_ns(means->scheduler);
-        state->host_ns = means->host_mono_ns(means->scheduler, each->task);
+        driver->host_suspended(driver->scheduler, each->task, true);
+        state->since_ns = driver->mono_ns(driver->scheduler);
+        state->host_ns = driver->host_mono_ns(driver->scheduler, each->task);
     }
     return true;
 }
@@ -33,12 +33,12 @@ static bool suspend_host_inject(struct fault_target *target, struct fault_report
 /* How long the host's clock has stood still. Both clocks are read within LOOK_NS of each other, if this process gets
  * to. */
 static int64_t lag_of(const struct fault_target *host, const struct suspend_host_state *state) {
-    const struct fault_means *means = host->means;
+    const struct fault_driver *driver = host->driver;
     int64_t passed_ns = 0, host_passed_ns = 0;
     for (int tries = 0; tries < TRIES_MOST; tries++) {
-        int64_t before_ns = means->mono_ns(means->scheduler);
-        host_passed_ns = means->host_mono_ns(means->scheduler, host->task) - state->host_ns;
-        int64_t now_ns = means->mono_ns(means->scheduler);
+        int64_t before_ns = driver->mono_ns(driver->scheduler);
+        host_passed_ns = driver->host_mono_ns(driver->scheduler, host->task) - state->host_ns;
+        int64_t now_ns = driver->mono_ns(driver->scheduler);
         passed_ns = now_ns - state->since_ns;
         if (now_ns - before_ns <= LOOK_NS) break;
     }
@@ -66,11 +66,11 @@ static bool suspend_host_prove(struct fault_target *target, struct fault_report 
 static bool suspend_host_heal(struct fault_target *target, struct fault_report *report) {
     bool continues = true;
     for (struct fault_target *each = target; each; each = each->next) {
-        const struct fault_means *means = each->means;
+        const struct fault_driver *driver = each->driver;
         struct suspend_host_state *state = suspend_host_state_of(each);
         if (state->suspended) {
-            state->woken_ns = means->mono_ns(means->scheduler);
-            means->host_suspended(means->scheduler, each->task, false);
+            state->woken_ns = driver->mono_ns(driver->scheduler);
+            driver->host_suspended(driver->scheduler, each->task, false);
         }
         state->suspended = false;
         continues &= process_continue(each, &state->stopped, report);

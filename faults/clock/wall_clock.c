@@ -39,39 +39,39 @@ static struct clock_state *wall_clock_state_of(struct fault_target *target) {
 }
 
 static bool clock_error(const struct fault_target *target, int64_t *offset_ns, int64_t *drift_ppm) {
-    const struct fault_means *means = target->means;
-    if (is_server(target)) return means->server_clock_error(means->scheduler, target->server, offset_ns, drift_ppm);
-    return means->host_clock_error(means->scheduler, target->task, offset_ns, drift_ppm);
+    const struct fault_driver *driver = target->driver;
+    if (is_server(target)) return driver->server_clock_error(driver->scheduler, target->server, offset_ns, drift_ppm);
+    return driver->host_clock_error(driver->scheduler, target->task, offset_ns, drift_ppm);
 }
 
 static bool clock_set(const struct fault_target *target, int64_t offset_ns, int64_t drift_ppm) {
-    const struct fault_means *means = target->means;
-    if (is_server(target)) return means->server_clock(means->scheduler, target->server, offset_ns, drift_ppm);
-    return means->host_clock(means->scheduler, target->task, offset_ns, drift_ppm);
+    const struct fault_driver *driver = target->driver;
+    if (is_server(target)) return driver->server_clock(driver->scheduler, target->server, offset_ns, drift_ppm);
+    return driver->host_clock(driver->scheduler, target->task, offset_ns, drift_ppm);
 }
 
 /* Rounded as the scheduler rounds what its clocks gain (shared_page_drift_ns): towards 0, to whole ns. */
 static int64_t gained_ns(struct fault_target *target) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     const struct clock_state *state = wall_clock_state_of(target);
-    __int128 lasted_ns = means->mono_ns(means->scheduler) - state->since_ns;
+    __int128 lasted_ns = driver->mono_ns(driver->scheduler) - state->since_ns;
     return (int64_t)(lasted_ns * state->drift_ppm / PPM);
 }
 
 /* A server that accepts no key - a replica, one without memory - shows only its TIME. Another fault on the same clock
  * has a key of its own. */
 static void probe_set(struct fault_target *target, int64_t step_ns) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct clock_state *state = wall_clock_state_of(target);
     struct fault_report unused;
     struct admin_reply reply = {.missing = true};
     int64_t life_ms = PROBE_MS + llabs(step_ns) / CLOCK_NS_PER_MS;
     for (int number = 1; reply.missing && number <= PROBES; number++) {
-        state->expires_low_us = means->server_wall_us(means->scheduler, target->server) + life_ms * US_PER_MS;
+        state->expires_low_us = driver->server_wall_us(driver->scheduler, target->server) + life_ms * US_PER_MS;
         if (!admin_command_ok(target->socket, &reply, &unused, "SET %s:%d %s PX %lld NX", PROBE, number, "",
                               (long long)life_ms))
             return;
-        state->expires_high_us = means->server_wall_us(means->scheduler, target->server) + life_ms * US_PER_MS;
+        state->expires_high_us = driver->server_wall_us(driver->scheduler, target->server) + life_ms * US_PER_MS;
         if (!reply.missing) state->probe = number;
     }
 }
@@ -96,47 +96,47 @@ bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_pp
         return fault_fail(report, "the clock of %s could not be set", target->name);
     state->step_ns = step_ns;
     state->drift_ppm = drift_ppm;
-    state->since_ns = target->means->mono_ns(target->means->scheduler);
+    state->since_ns = target->driver->mono_ns(target->driver->scheduler);
     state->injected = true;
     return true;
 }
 
 static bool read_server(const struct fault_target *target, struct clock_reading *reading, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct admin_reply reply;
     char *rest;
-    reading->low_us = means->server_wall_us(means->scheduler, target->server);
+    reading->low_us = driver->server_wall_us(driver->scheduler, target->server);
     if (target->service) {
-        reading->shown_us = means->server_time_us(target->server);
+        reading->shown_us = driver->server_time_us(target->server);
         if (reading->shown_us == INT64_MIN) return fault_fail(report, "%s does not report its time", target->name);
     } else {
         if (!admin_command_ok(target->socket, &reply, report, "TIME")) return false;
         reading->shown_us = strtoll(reply.text, &rest, 10) * PPM;
         reading->shown_us += strtoll(rest, NULL, 10);
     }
-    reading->high_us = means->server_wall_us(means->scheduler, target->server);
+    reading->high_us = driver->server_wall_us(driver->scheduler, target->server);
     return true;
 }
 
 static bool read_host(const struct fault_target *target, struct clock_reading *reading) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     int64_t offset_ns, drift_ppm;
     clock_error(target, &offset_ns, &drift_ppm);
-    reading->low_us = (means->wall_ns(means->scheduler) + offset_ns) / NS_PER_US;
-    reading->shown_us = means->host_wall_ns(means->scheduler, target->task) / NS_PER_US;
-    reading->high_us = (means->wall_ns(means->scheduler) + offset_ns) / NS_PER_US;
+    reading->low_us = (driver->wall_ns(driver->scheduler) + offset_ns) / NS_PER_US;
+    reading->shown_us = driver->host_wall_ns(driver->scheduler, target->task) / NS_PER_US;
+    reading->high_us = (driver->wall_ns(driver->scheduler) + offset_ns) / NS_PER_US;
     return true;
 }
 
 /* Whether the key's remaining life agrees with the clock; a key that is gone proves nothing. */
 static bool probe_agrees(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     const struct clock_state *state = wall_clock_state_of(target);
     struct admin_reply reply;
     if (state->probe == 0) return true;
-    int64_t before_us = means->server_wall_us(means->scheduler, target->server);
+    int64_t before_us = driver->server_wall_us(driver->scheduler, target->server);
     if (!admin_command_ok(target->socket, &reply, report, "PTTL %s:%d", PROBE, state->probe)) return false;
-    int64_t after_us = means->server_wall_us(means->scheduler, target->server);
+    int64_t after_us = driver->server_wall_us(driver->scheduler, target->server);
     int64_t least_ms = (state->expires_low_us - after_us) / US_PER_MS - 1;
     int64_t most_ms = (state->expires_high_us - before_us) / US_PER_MS + 1;
     if (reply.number < 0 || (reply.number >= least_ms && reply.number <= most_ms)) return true;
@@ -150,7 +150,7 @@ static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *see
     struct clock_state *state = wall_clock_state_of(target);
     struct clock_reading reading;
     if (!(is_server(target) ? read_server(target, &reading, report) : read_host(target, &reading))) return false;
-    int64_t slack_us = target->means->virtual_time ? 0 : REAL_SLACK_US + reading.high_us - reading.low_us;
+    int64_t slack_us = target->driver->virtual_time ? 0 : REAL_SLACK_US + reading.high_us - reading.low_us;
     if (target->clock_step_us > 0) slack_us += target->clock_step_us - 1;
     if (reading.shown_us < reading.low_us - slack_us || reading.shown_us > reading.high_us + slack_us)
         return fault_fail(report, "its clock shows %lld us instead of %lld us", (long long)reading.shown_us,
@@ -163,7 +163,7 @@ static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *see
 /* The uncertainty of a reading is its duration, which has no limit on a busy machine. In real time a drift keeps
  * growing meanwhile: it is polled until it exceeds the uncertainty. */
 static bool clock_read_drift(struct fault_target *target, int64_t *meant_us, struct fault_report *report) {
-    bool seen, gains = !target->means->virtual_time && wall_clock_state_of(target)->drift_ppm != 0;
+    bool seen, gains = !target->driver->virtual_time && wall_clock_state_of(target)->drift_ppm != 0;
     int64_t until_ms = real_time_deadline_ms(GAIN_LIMIT_MS);
     do {
         if (!clock_read(target, meant_us, &seen, report)) return false;

@@ -1,5 +1,6 @@
 #include "faults/common/fault.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ static const char *given(const struct fault_target *target, const char *name) {
 }
 
 bool fault_check_options(const struct fault *fault, const struct fault_target *target, struct fault_report *report) {
+    assert(target->fault == fault && target->driver);
     for (size_t each = 0; each < target->option_count; each++) {
         const char *name = target->options[each].name;
         if (!type_find(fault, name)) return fault_fail(report, "%s has no option %s", fault->row->name, name);
@@ -40,7 +42,7 @@ bool fault_check_options(const struct fault *fault, const struct fault_target *t
 const char *fault_option_text(const struct fault_target *target, const char *name) {
     const char *value = given(target, name);
     const struct fault_option_type *type = type_find(target->fault, name);
-    if (!type) abort();
+    assert(type); /* a fault asks for its own options only */
     return value ? value : type->default_value;
 }
 

@@ -20,9 +20,9 @@ enum { FAULT_STATE = 512 };
 struct fault;
 struct scheduler;
 
-/* What a fault may ask of the trial around it. A function may be NULL: then this trial cannot do that. Functions that
- * take no scheduler, and those marked so, are the driver's. */
-struct fault_means {
+/* What a fault may ask of the program that drives the trial. No function is NULL. Those without a scheduler, and those
+ * marked "in Python", call Python back in the thread that has called the fault; the others are the scheduler's. */
+struct fault_driver {
     struct scheduler *scheduler;
     bool virtual_time;
     /* The whole process is stopped, or may continue: its tasks get no turn meanwhile. Returns how many faults still
@@ -32,7 +32,7 @@ struct fault_means {
     void (*process_catch_up)(const struct scheduler *, int pid);
     /* Stops a client's process between two records; false: it does not reach such a place. */
     bool (*stop_between_records)(struct scheduler *, int task);
-    /* The driver's. The process has ended on purpose. */
+    /* In Python. The process has ended on purpose. */
     void (*process_ended)(struct scheduler *, int pid);
     /* A client's worker alone is stalled, or may continue: its watchdog runs on. Returns as process_stopped does. */
     int (*task_stopped)(struct scheduler *, int task, bool stopped);
@@ -62,7 +62,7 @@ struct fault_means {
     bool (*host_clock_error)(const struct scheduler *, int task, int64_t *offset_ns, int64_t *drift_ppm);
     int64_t (*host_wall_ns)(const struct scheduler *, int task); /* the wall clock that the client reads */
     int64_t (*host_mono_ns)(const struct scheduler *, int task); /* its monotonic clock */
-    /* The driver's. The monotonic clock of the client that has this task stops while time passes, or runs again.
+    /* In Python. The monotonic clock of the client that has this task stops while time passes, or runs again.
      * Returns how many faults still have it stopped. */
     int (*host_suspended)(struct scheduler *, int task, bool suspended);
     int64_t (*mono_ns)(const struct scheduler *); /* the trial's clock */
@@ -110,7 +110,7 @@ struct fault_target {
     struct fault_target *next;        /* of "clients": the next target, each with a state of its own */
     const struct fault_option *options;
     size_t option_count;
-    const struct fault_means *means;
+    const struct fault_driver *driver;
     char state[FAULT_STATE]; /* the fault's own, zero before inject; aligned for any type */
 };
 

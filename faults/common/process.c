@@ -141,19 +141,19 @@ bool process_signal_and_wait(int pid, int signal, struct fault_report *report) {
 }
 
 bool process_stop(const struct fault_target *target, bool *sent, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     if (target->pid <= 0) return fault_fail(report, "the target has no process");
     *sent = true;
-    if (means) means->process_stopped(means->scheduler, target->pid, true);
+    driver->process_stopped(driver->scheduler, target->pid, true);
     return process_signal_and_wait(target->pid, SIGSTOP, report);
 }
 
 bool process_continue(const struct fault_target *target, bool *sent, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct thread_counts counts;
     if (!*sent) return true;
     *sent = false;
-    int left = means ? means->process_stopped(means->scheduler, target->pid, false) : 0;
+    int left = driver->process_stopped(driver->scheduler, target->pid, false);
     if (left > 0) return true;
     if (!count_threads(target->pid, &counts)) return true;
     return process_signal_and_wait(target->pid, SIGCONT, report);

@@ -47,7 +47,7 @@ bool proxy_rule_inject(struct fault_target *target, const char *servers, const c
     if (!name_choose(target, report)) return false;
     const char *all[PROXY_RULE_WORDS + 5] = {"RULE", "ADD", target->state, links, direction};
     memcpy(all + 5, words->word, (size_t)words->count * sizeof *all);
-    if (target->means && target->means->unreliable) target->means->unreliable(target->means->scheduler);
+    target->driver->unreliable(target->driver->scheduler);
     bool is_reply = admin_command_argv(target->proxy, ADMIN_LIMIT_MS, &reply, report, words->count + 5, all, NULL);
     if (is_reply && !reply.error)
         return snprintf(report->text, sizeof report->text, "rule %s on %s", target->state, links) > 0;

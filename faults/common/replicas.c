@@ -26,14 +26,14 @@ static int replicas_online(const char *socket, struct fault_report *report) {
 }
 
 void replicas_leave(const struct fault_target *target) {
-    target->means->server_replicas(target->means->scheduler, target->server, 0);
+    target->driver->server_replicas(target->driver->scheduler, target->server, 0);
 }
 
 bool replicas_return(const struct fault_target *target, int replicas, struct fault_report *report) {
     int64_t until_ms = real_time_deadline_ms(RETURN_LIMIT_MS);
     do {
         if (replicas_online(target->socket, report) >= replicas) {
-            target->means->server_replicas(target->means->scheduler, target->server, replicas);
+            target->driver->server_replicas(target->driver->scheduler, target->server, replicas);
             return true;
         }
     } while (real_time_pause(until_ms, POLL_US));

@@ -22,14 +22,14 @@ static long long *closed_of(struct fault_target *target) {
 static bool close_links_inject(struct fault_target *target, struct fault_report *report) {
     char links[LINKS_NAME];
     struct admin_reply reply;
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     if (!target->proxy) return fault_fail(report, "the links of this trial do not lead through the proxy");
     proxy_rule_links(target, fault_option_text(target, "servers"), links, sizeof links);
-    means->unreliable(means->scheduler);
-    if (!means->settle(means->scheduler)) return fault_fail(report, "not every server answers");
+    driver->unreliable(driver->scheduler);
+    if (!driver->settle(driver->scheduler)) return fault_fail(report, "not every server answers");
     if (!admin_command_ok(target->proxy, &reply, report, "LINK CLOSE %s", links)) return false;
     *closed_of(target) = reply.number;
-    return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
+    return driver->settle(driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 static bool close_links_prove(struct fault_target *target, struct fault_report *report) {

@@ -47,7 +47,7 @@ bool election_begin(struct fault_target *target, struct fault_report *report) {
     if (!election->ready && !election_prepare(target, report)) return false;
     if (replicated && !replication_drain(&election->replication, target, report)) return false;
     election->lost = kills ? process_end(target->pid, report) : process_signal_and_wait(target->pid, SIGSTOP, report);
-    if (election->lost) target->means->server_silent(target->means->scheduler, target->server, true);
+    if (election->lost) target->driver->server_silent(target->driver->scheduler, target->server, true);
     return election->lost;
 }
 
@@ -71,8 +71,8 @@ bool election_follow(struct fault_target *target, struct fault_report *report) {
     while (!elected && real_time_pause(until_ms, ELECTION_POLL_US));
     if (!elected) return fault_fail(report, "no replica of %s became a master", target->name);
     election->elected = elected->server;
-    target->means->replica_lost(elected->server);
-    election->led = target->means->clients_lead(target->server, elected->server);
+    target->driver->replica_lost(elected->server);
+    election->led = target->driver->clients_lead(target->server, elected->server);
     return election->led || fault_fail(report, "no client is led to %s", target->name);
 }
 
@@ -96,7 +96,7 @@ static bool bring_back(struct fault_target *target, struct fault_report *report)
     bool kills;
     if (!how_option(target, &kills, report)) return false;
     if (!kills) return process_signal_and_wait(target->pid, SIGCONT, report);
-    return target->means->server_restart(target->server) || fault_fail(report, "%s did not start again", target->name);
+    return target->driver->server_restart(target->server) || fault_fail(report, "%s did not start again", target->name);
 }
 
 /* Waits until the old master is a replica. Clients that are still connected to it must look for the new one, as after
@@ -104,7 +104,7 @@ static bool bring_back(struct fault_target *target, struct fault_report *report)
 static bool election_demote(struct fault_target *target, struct fault_report *report) {
     if (!role_await(target->socket, "slave", ELECTION_LIMIT_MS, report)) return false;
     disconnect_clients(target->socket);
-    return target->means->server_follow(target->server, election_of(target)->elected) ||
+    return target->driver->server_follow(target->server, election_of(target)->elected) ||
            fault_fail(report, "%s does not follow", target->name);
 }
 
@@ -113,13 +113,13 @@ static bool election_restore(struct fault_target *target, struct fault_report *r
     bool was_cut = election->replication.cut, well = true;
     if (election->lost) {
         well = bring_back(target, report);
-        if (well) target->means->server_silent(target->means->scheduler, target->server, false);
+        if (well) target->driver->server_silent(target->driver->scheduler, target->server, false);
     }
     replication_mend(&election->replication, target);
     if (well && election->led) well = election_demote(target, report);
     else if (well && was_cut)
         for (int each = 0; each < election->replication.count; each++)
-            well &= target->means->server_follow(election->replication.replicas[each], target->server);
+            well &= target->driver->server_follow(election->replication.replicas[each], target->server);
     *election = (struct election){0};
     return well;
 }

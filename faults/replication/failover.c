@@ -41,8 +41,8 @@ static bool failover_prepare(struct fault_target *target, struct fault_report *r
 }
 
 static bool set_clock(const struct fault_target *server, int64_t ahead_ms, struct fault_report *report) {
-    const struct fault_means *means = server->means;
-    if (means->server_clock(means->scheduler, server->server, ahead_ms * NS_PER_MS, 0)) return true;
+    const struct fault_driver *driver = server->driver;
+    if (driver->server_clock(driver->scheduler, server->server, ahead_ms * NS_PER_MS, 0)) return true;
     return fault_fail(report, "%s runs by the machine's clock: virtual time or settable clocks are needed",
                       server->name);
 }
@@ -52,8 +52,8 @@ static bool promote(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     state->promoted = admin_command_ok(target->other->socket, &reply, report, "REPLICAOF NO ONE");
     if (!state->promoted) return false;
-    target->means->replica_lost(target->other->server);
-    state->led = target->means->clients_lead(target->server, target->other->server);
+    target->driver->replica_lost(target->other->server);
+    state->led = target->driver->clients_lead(target->server, target->other->server);
     if (!state->led) return fault_fail(report, "no client is led to %s", target->name);
     if (!target->proxy) disconnect_clients(target->socket); /* the proxy has closed its connections itself */
     replication_resume(&state->replication, target);
@@ -64,12 +64,10 @@ static bool failover_inject(struct fault_target *target, struct fault_report *re
     struct failover_state *state = failover_state_of(target);
     int64_t ahead_ms;
     bool replicated;
-    if (!target->means || !target->means->clients_lead)
-        return fault_fail(report, "this trial cannot lead its clients to another server");
     if (!replicated_option(target, &replicated, report)) return false;
     if (!clock_option(target, &ahead_ms, report)) return false;
     if (!state->ready && !failover_prepare(target, report)) return false;
-    target->means->unreliable(target->means->scheduler); /* connections are cut, some while a reply is due */
+    target->driver->unreliable(target->driver->scheduler); /* connections are cut, some while a reply is due */
     if (ahead_ms != 0) state->ahead = set_clock(target->other, ahead_ms, report);
     if (ahead_ms != 0 && !state->ahead) return false;
     if (replicated && !replication_drain(&state->replication, target, report)) return false;
@@ -82,7 +80,7 @@ static bool clock_shows(const struct fault_target *server, int64_t ahead_ms, str
     if (!admin_command_ok(server->socket, &reply, report, "TIME")) return false;
     char *micros;
     int64_t shown_us = strtoll(reply.text, &micros, 10) * 1000 * US_PER_MS + strtoll(micros, NULL, 10);
-    int64_t meant_us = server->means->server_wall_us(server->means->scheduler, server->server);
+    int64_t meant_us = server->driver->server_wall_us(server->driver->scheduler, server->server);
     int64_t off_us = llabs(shown_us - meant_us), tolerance_us = llabs(ahead_ms) * US_PER_MS / 2;
     if (off_us <= (tolerance_us < CLOCK_TOLERANCE_US ? tolerance_us : CLOCK_TOLERANCE_US)) return true;
     return fault_fail(report, "the clock of %s is %lld us off what it was set to", server->name, (long long)off_us);
@@ -111,8 +109,8 @@ static bool failover_heal(struct fault_target *target, struct fault_report *repo
     bool follows = true, lost = state->replication.cut;
     replication_mend(&state->replication, target);
     if (state->ahead) set_clock(new, 0, report);
-    if (state->promoted) follows = target->means->server_follow(target->server, new->server);
-    else if (lost) follows = target->means->server_follow(new->server, target->server);
+    if (state->promoted) follows = target->driver->server_follow(target->server, new->server);
+    else if (lost) follows = target->driver->server_follow(new->server, target->server);
     *state = (struct failover_state){0};
     return follows || fault_fail(report, "the old master did not become a replica");
 }

@@ -169,7 +169,7 @@ static struct fault_target link_of(const struct replication *replication, const 
                                    char name[REPLICATION_NAME]) {
     struct fault_target link = {
         .fault = target->fault, .task = -1, .server = -1, .links = name, .proxy = target->proxy};
-    link.means = target->means;
+    link.driver = target->driver;
     snprintf(name, REPLICATION_NAME, "%s>%s", name_of(find_server(target, replication->replicas[0])), name_of(target));
     memcpy(link.state, replication->rule, sizeof replication->rule);
     return link;
@@ -210,8 +210,7 @@ bool replication_cut(struct replication *replication, const struct fault_target 
     if (swallows ? !replication_swallow(replication, target, report)
                  : !disconnect_replicas(replication, target, report))
         return false;
-    for (int each = 0; each < replication->count && target->means && target->means->replica_lost; each++)
-        target->means->replica_lost(replication->replicas[each]);
+    for (int each = 0; each < replication->count; each++) target->driver->replica_lost(replication->replicas[each]);
     if (!admin_command_ok(target->socket, &reply, report, "SET %s %s", key, name_of(target))) return false;
     return !swallows || await_swallowed(replication, target, report);
 }

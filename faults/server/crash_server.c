@@ -139,17 +139,16 @@ static bool crash_server_inject(struct fault_target *target, struct fault_report
     if (is_postgres(target) && data != DATA_KEPT)
         return fault_fail(report, "%s keeps what was committed: data=kept", target->name);
     if (is_postgres(target)) return postgres_crash_inject(target, report);
-    if (!target->means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
     if (!is_master(target, report) || (data == DATA_CONFIGURED && !data_configured(target, report))) return false;
     if (state->kept != DATA_NONE && !writes_to_disk(target, report)) return false;
     if (!run_id_read(target, state->run_id, sizeof state->run_id, report)) return false;
     state->replicas = replicas_connected(target->socket, report);
     if (!write_last(target, report)) return false;
     if (state->replicas > 0) replicas_leave(target);
-    target->means->server_silent(target->means->scheduler, target->server, true);
+    target->driver->server_silent(target->driver->scheduler, target->server, true);
     state->killed = true;
     if (!process_end(target->pid, report) || !crash_server_forget(target, state->kept, lost, report)) return false;
-    return target->means->settle(target->means->scheduler) || fault_fail(report, "not every server answers");
+    return target->driver->settle(target->driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 /* --- and its return --- */
@@ -170,10 +169,10 @@ static bool crash_server_heal(struct fault_target *target, struct fault_report *
     struct crash_server_state *state = crash_server_state_of(target);
     if (is_postgres(target)) return postgres_crash_heal(target, report);
     if (!state->killed) return true;
-    if (!target->means->server_restart(target->server))
+    if (!target->driver->server_restart(target->server))
         return fault_fail(report, "%s did not start again", target->name);
     state->killed = false;
-    target->means->server_silent(target->means->scheduler, target->server, false);
+    target->driver->server_silent(target->driver->scheduler, target->server, false);
     if (!cluster_await(target, report)) return false;
     return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }

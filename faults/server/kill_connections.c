@@ -73,7 +73,7 @@ static bool each_of_type(struct fault_target *target, struct fault_report *repor
 
 static bool kill_connections_inject(struct fault_target *target, struct fault_report *report) {
     if (!each_of_type(target, report, kill_one, kill_connections_state_of(target))) return false;
-    return target->means->settle(target->means->scheduler) || fault_fail(report, "not every server answers");
+    return target->driver->settle(target->driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 static bool kill_connections_prove(struct fault_target *target, struct fault_report *report) {

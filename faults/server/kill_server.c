@@ -16,22 +16,21 @@ static struct kill_server_state *kill_server_state_of(struct fault_target *targe
 }
 
 static bool kill_server_inject(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
-    if (!means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
-    means->unreliable(means->scheduler);
-    means->server_silent(means->scheduler, target->server, true);
+    const struct fault_driver *driver = target->driver;
+    driver->unreliable(driver->scheduler);
+    driver->server_silent(driver->scheduler, target->server, true);
     kill_server_state_of(target)->killed = true;
     if (!process_end(target->pid, report)) return false;
-    return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
+    return driver->settle(driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 static bool kill_server_heal(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     if (!kill_server_state_of(target)->killed) return true;
-    if (!means->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
+    if (!driver->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
     kill_server_state_of(target)->killed = false;
     kill_server_state_of(target)->restarted = true;
-    means->server_silent(means->scheduler, target->server, false);
+    driver->server_silent(driver->scheduler, target->server, false);
     return true;
 }
 

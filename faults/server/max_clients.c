@@ -37,9 +37,9 @@ static int connections_count(redisContext *link) {
 static bool max_clients_inject(struct fault_target *target, struct fault_report *report) {
     struct max_clients_state *state = max_clients_state_of(target);
     if (!admin_setting_read(target->socket, "maxclients", state->before, sizeof state->before, report)) return false;
-    if (!target->means->server_answers(target->means->scheduler, target->server))
+    if (!target->driver->server_answers(target->driver->scheduler, target->server))
         return fault_fail(report, "%s does not answer", target->name);
-    target->means->unreliable(target->means->scheduler); /* when a refusal arrives depends on the machine */
+    target->driver->unreliable(target->driver->scheduler); /* when a refusal arrives depends on the machine */
     redisContext *link = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
     if (!link) return false;
     int count = connections_count(link);

@@ -36,7 +36,7 @@ static bool pause_all(struct fault_target *target, struct fault_report *report) 
                     admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %lld ALL", PAUSE_MS);
     if (state->paused) {
         state->monitor = monitor;
-        target->means->server_silent(target->means->scheduler, target->server, true);
+        target->driver->server_silent(target->driver->scheduler, target->server, true);
     } else if (monitor) {
         redisFree(monitor);
     }
@@ -50,7 +50,7 @@ static bool pause_commands_inject(struct fault_target *target, struct fault_repo
     int mode;
     if (!fault_option_choice(target, "mode", MODES, &mode, report)) return false;
     state->all = mode == 1;
-    target->means->unreliable(target->means->scheduler);
+    target->driver->unreliable(target->driver->scheduler);
     if (state->all) return pause_all(target, report);
     state->replicas = replicas_connected(target->socket, report);
     if (state->replicas > 0) replicas_leave(target);
@@ -87,7 +87,7 @@ static bool monitor_command(redisContext *monitor, const char *command, const ch
 static bool unpause(struct fault_target *target, struct fault_report *report) {
     struct pause_commands_state *state = pause_commands_state_of(target);
     struct admin_reply reply;
-    target->means->settle(target->means->scheduler);
+    target->driver->settle(target->driver->scheduler);
     if (!state->all) return admin_command_ok(target->socket, &reply, report, "CLIENT UNPAUSE");
     if (!state->monitor) return true;
     if (monitor_command(state->monitor, "PING", "PONG")) monitor_command(state->monitor, "CLIENT UNPAUSE", "OK");
@@ -104,7 +104,7 @@ static bool pause_commands_heal(struct fault_target *target, struct fault_report
     fault_probe_key(target, key);
     if (!state->paused) return true;
     if (!unpause(target, report) || !admin_command_ok(target->socket, &reply, report, "DEL %s", key)) return false;
-    if (state->all) target->means->server_silent(target->means->scheduler, target->server, false);
+    if (state->all) target->driver->server_silent(target->driver->scheduler, target->server, false);
     state->paused = false;
     return state->replicas == 0 || replicas_return(target, state->replicas, report);
 }

@@ -13,10 +13,10 @@ struct pause_server_state {
 };
 
 static bool pause_server_inject(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct pause_server_state *state = (struct pause_server_state *)(void *)target->state;
-    means->unreliable(means->scheduler);
-    means->server_silent(means->scheduler, target->server, true);
+    driver->unreliable(driver->scheduler);
+    driver->server_silent(driver->scheduler, target->server, true);
     state->silent = true;
     return (is_postgres(target) ? postgres_stop : process_stop)(target, &state->sent, report);
 }
@@ -40,14 +40,14 @@ static bool pause_server_prove(struct fault_target *target, struct fault_report 
 
 /* The server has to answer again, unless another fault prevents it. */
 static bool pause_server_heal(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct pause_server_state *state = (struct pause_server_state *)(void *)target->state;
     struct admin_reply reply;
     bool continues = (is_postgres(target) ? postgres_continue : process_continue)(target, &state->sent, report);
     if (!state->silent) return true;
     state->silent = false;
-    means->server_silent(means->scheduler, target->server, false);
-    if (!continues || !target->socket || !means->server_works(means->scheduler, target->server)) return continues;
+    driver->server_silent(driver->scheduler, target->server, false);
+    if (!continues || !target->socket || !driver->server_works(driver->scheduler, target->server)) return continues;
     if (is_postgres(target))
         return postgres_answers(target, RETURN_LIMIT_MS) || fault_fail(report, "%s does not answer", target->name);
     return admin_command_ok(target->socket, &reply, report, "PING");

@@ -30,8 +30,7 @@ bool is_postgres(const struct fault_target *target) {
 
 bool postgres_query(const struct fault_target *target, const char *statement, int64_t *number,
                     struct fault_report *report) {
-    if (!target->means->server_query) return fault_fail(report, "this trial cannot query %s", target->name);
-    *number = target->means->server_query(target->server, statement);
+    *number = target->driver->server_query(target->server, statement);
     return *number != INT64_MIN || fault_fail(report, "%s does not answer", target->name);
 }
 
@@ -74,7 +73,7 @@ static bool stop_one(int pid, struct fault_report *report) {
 bool postgres_stop(const struct fault_target *target, bool *sent, struct fault_report *report) {
     struct server_processes processes;
     *sent = true;
-    target->means->process_stopped(target->means->scheduler, target->pid, true);
+    target->driver->process_stopped(target->driver->scheduler, target->pid, true);
     if (!stop_one(target->pid, report)) return false;
     processes_read(target->pid, &processes);
     for (int each = 1; each < processes.count; each++)
@@ -88,11 +87,11 @@ bool postgres_continue(const struct fault_target *target, bool *sent, struct fau
     (void)report;
     if (!*sent) return true;
     *sent = false;
-    if (target->means->process_stopped(target->means->scheduler, target->pid, false) > 0) return true;
+    if (target->driver->process_stopped(target->driver->scheduler, target->pid, false) > 0) return true;
     processes_read(target->pid, &processes);
     for (int each = processes.count - 1; each >= 0; each--) {
         kill(processes.pid[each], SIGCONT);
-        target->means->process_catch_up(target->means->scheduler, processes.pid[each]);
+        target->driver->process_catch_up(target->driver->scheduler, processes.pid[each]);
     }
     return true;
 }

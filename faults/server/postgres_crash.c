@@ -23,25 +23,24 @@ static struct postgres_crash_state *postgres_crash_state_of(struct fault_target 
 
 bool postgres_crash_inject(struct fault_target *target, struct fault_report *report) {
     struct postgres_crash_state *state = postgres_crash_state_of(target);
-    const struct fault_means *means = target->means;
-    if (!means->server_restart) return fault_fail(report, "this trial cannot start %s again", target->name);
+    const struct fault_driver *driver = target->driver;
     if (!postgres_query(target, CHECKPOINT, &state->checkpoint, report) ||
         !postgres_query(target, "SELECT lo_create(0)", &state->written, report))
         return false;
-    means->unreliable(means->scheduler);
-    means->server_silent(means->scheduler, target->server, true);
+    driver->unreliable(driver->scheduler);
+    driver->server_silent(driver->scheduler, target->server, true);
     state->killed = true;
     if (!postgres_end(target->pid, report)) return false;
-    return means->settle(means->scheduler) || fault_fail(report, "not every server answers");
+    return driver->settle(driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 bool postgres_crash_heal(struct fault_target *target, struct fault_report *report) {
     struct postgres_crash_state *state = postgres_crash_state_of(target);
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     if (!state->killed) return true;
-    if (!means->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
+    if (!driver->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
     state->killed = false;
-    means->server_silent(means->scheduler, target->server, false);
+    driver->server_silent(driver->scheduler, target->server, false);
     return true;
 }
 

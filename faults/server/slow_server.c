@@ -32,7 +32,7 @@ static bool is_busy(const struct admin_reply *reply) {
  * has passed a busy server sends no reply, from then on -BUSY to every command: only then is the fault in effect,
  * whatever the speed of the machine. */
 static bool inject_script(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct slow_server_state *state = slow_server_state_of(target);
     struct fault_report unused;
     struct admin_reply reply;
@@ -44,7 +44,7 @@ static bool inject_script(struct fault_target *target, struct fault_report *repo
     if (admin_command_within(target->socket, SILENCE_MS, &reply, &unused, "EVAL %s 0", "while true do end"))
         return fault_fail(report, "it ran no script: %.200s", reply.text);
     state->busy = true;
-    means->server_busy(means->scheduler, target->server, true);
+    driver->server_busy(driver->scheduler, target->server, true);
     int64_t until_ms = real_time_deadline_ms(BUSY_LIMIT_MS);
     do {
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
@@ -54,15 +54,15 @@ static bool inject_script(struct fault_target *target, struct fault_report *repo
 }
 
 static bool inject_sleep(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct fault_report unused;
     struct admin_reply reply;
     int64_t duration_ms;
     if (!fault_option_number(target, "duration-ms", 1, LONGEST_MS, &duration_ms, report)) return false;
-    if (means->virtual_time)
+    if (driver->virtual_time)
         return fault_fail(report, "a server sleeps in real time only: in virtual time, use how=script or pause-server");
     slow_server_state_of(target)->silent = true;
-    means->server_silent(means->scheduler, target->server, true);
+    driver->server_silent(driver->scheduler, target->server, true);
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%.3f", (double)duration_ms / 1e3);
     if (admin_command_within(target->socket, SILENCE_MS, &reply, &unused, "DEBUG SLEEP %s", seconds) && reply.error)
@@ -102,18 +102,18 @@ static bool heal_script(struct fault_target *target, struct fault_report *report
 }
 
 static bool slow_server_heal(struct fault_target *target, struct fault_report *report) {
-    const struct fault_means *means = target->means;
+    const struct fault_driver *driver = target->driver;
     struct slow_server_state *state = slow_server_state_of(target);
     struct admin_reply reply;
     bool healed = true;
     int64_t duration_ms;
     if (state->limit_ms[0]) {
         healed = heal_script(target, report);
-        if (state->busy) means->server_busy(means->scheduler, target->server, false);
+        if (state->busy) driver->server_busy(driver->scheduler, target->server, false);
     } else if (state->silent) {
         healed = fault_option_number(target, "duration-ms", 1, LONGEST_MS, &duration_ms, report) &&
                  admin_command_within(target->socket, (int)duration_ms + ADMIN_LIMIT_MS, &reply, report, "PING");
-        means->server_silent(means->scheduler, target->server, false);
+        driver->server_silent(driver->scheduler, target->server, false);
     }
     *state = (struct slow_server_state){.busy = false};
     return healed;

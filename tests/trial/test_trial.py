@@ -1,6 +1,7 @@
 """Trials by hand: locks, virtual time, the pause fault and the history that they leave."""
 
 import contextlib
+import ctypes
 import os
 import time
 from pathlib import Path
@@ -265,7 +266,8 @@ def test_healing_twice_is_harmless() -> None:
     with trial("none") as running:
         (one,) = running.clients(1)
         fault = library().fault_find(b"pause-client").contents
-        target, message = FaultTarget(pid=one.pid, server=-1, task=-1), Message()
+        driver = ctypes.pointer(running.faults.driver.raw)
+        target, message = FaultTarget(pid=one.pid, server=-1, task=-1, driver=driver), Message()
         assert fault.inject(target, message) and fault.prove(target, message)
         assert fault.heal(target, message) and fault.heal(target, message)
         assert not fault.prove(target, message), "it is not stopped any more, and the proof looks"

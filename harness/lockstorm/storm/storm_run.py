@@ -201,7 +201,7 @@ class StormRun:
         options: dict[str, Any] = {  # keyword arguments of the trial's fault
             name.replace("-", "_"): value for name, value in event.options.items()
         }
-        fault = course.fault = Fault(self.trial.faults.means, event.fault, self._target(event.target), **options)
+        fault = course.fault = Fault(self.trial.faults.driver, event.fault, self._target(event.target), **options)
         if not fault.prepares:
             self._inject(course)
         elif fault.attempt(fault.prepare):

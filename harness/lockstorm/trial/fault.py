@@ -17,7 +17,7 @@ from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.topology import Sentinel
 from lockstorm.servers.zookeeper_server import ZooKeeperServer
 from lockstorm.trial.client import Client
-from lockstorm.trial.fault_means import TrialMeans
+from lockstorm.trial.fault_driver import TrialDriver
 from lockstorm.trial.redis_nodes import RedisNodes
 
 OneTarget: TypeAlias = "Client | RedisServer | PostgresServer | EtcdServer | ZooKeeperServer | Sentinel | str | None"
@@ -59,7 +59,7 @@ class Fault:
 
     def __init__(
         self,
-        means: TrialMeans,
+        driver: TrialDriver,
         name: str,
         target: Target,
         other: RedisServer | None = None,
@@ -69,7 +69,7 @@ class Fault:
         found = library().fault_find(name.encode())
         if not found:
             raise UsageError(f"there is no fault called {name}")
-        self.means, self.trial, self.name = means, means.trial, name
+        self.driver, self.trial, self.name = driver, driver.trial, name
         self.prepared = self.injected = self.proved = self.healed = False
         self.undone = True  # no effect of it is left
         self.report = ""  # what the last action of the fault observed
@@ -85,7 +85,7 @@ class Fault:
             *(FaultOption(word.replace("_", "-").encode(), as_bytes(value)) for word, value in options.items())
         )
         if target is None and self._fault.target == b"clients":
-            target = means.clients.living
+            target = driver.clients.living
         several = [target] if isinstance(target, str) or not isinstance(target, Sequence) else target
         self._targets = [self._place(each) for each in several or [None]]
         for before, after in pairwise(self._targets):
@@ -101,7 +101,7 @@ class Fault:
     def _chain(self, target: Target, first: RedisServer | None) -> list[FaultTarget]:
         """The servers that take part, each with the next in its `other`: the one that was named, then those around the
         target."""
-        around = self.means.nodes.as_kind(RedisNodes).around(target) if isinstance(target, RedisServer) else []
+        around = self.driver.nodes.as_kind(RedisNodes).around(target) if isinstance(target, RedisServer) else []
         named = [first] if first else []
         places = [self._place(each) for each in (*named, *(each for each in around if each is not first))]
         for before, after in pairwise(places):
@@ -109,8 +109,8 @@ class Fault:
         return places
 
     def _place(self, target: OneTarget) -> FaultTarget:
-        masters, proxy = self.means.masters, self.trial.links.proxy
-        place = FaultTarget(fault=c.pointer(self._fault), server=-1, task=-1, means=c.pointer(self.means.raw))
+        masters, proxy = self.driver.masters, self.trial.links.proxy
+        place = FaultTarget(fault=c.pointer(self._fault), server=-1, task=-1, driver=c.pointer(self.driver.raw))
         if proxy:
             place.proxy = bytes(proxy.control)
         if isinstance(target, str):
@@ -225,9 +225,9 @@ class Fault:
         self.proof = self.report
 
     def _call(self, action: "c._FuncPointer") -> bool:
-        self._message.text, self.means.reason = b"", ""  # each is written by a failure only
+        self._message.text, self.driver.reason = b"", ""  # each is written by a failure only
         done = bool(action(self.target, self._message))
-        self.report = ": ".join(filter(None, (str(self._message), self.means.reason)))
+        self.report = ": ".join(filter(None, (str(self._message), self.driver.reason)))
         return done
 
     def _act(self, kind: Kind, action: "c._FuncPointer") -> bool:
@@ -266,8 +266,8 @@ def as_bytes(value: str | float | bytes) -> bytes:
 class TrialFaults:
     """Injects faults and keeps those that may still have to be healed."""
 
-    def __init__(self, means: TrialMeans) -> None:
-        self.means = means
+    def __init__(self, driver: TrialDriver) -> None:
+        self.driver = driver
         self.every: list[Fault] = []  # since the last `heal`, also those that a block has healed
 
     @contextlib.contextmanager
@@ -302,7 +302,7 @@ class TrialFaults:
         self, name: str, target: Target = None, **options: str | float | bytes
     ) -> contextlib.AbstractContextManager[object]:
         """The same; in a control the block runs without the fault."""
-        is_control = self.means.trial.settings.control
+        is_control = self.driver.trial.settings.control
         return contextlib.nullcontext() if is_control else self.fault(name, target, None, **options)
 
     def inject(
@@ -329,8 +329,8 @@ class TrialFaults:
     def _create(
         self, name: str, target: Target, other: RedisServer | None = None, **options: str | float | bytes
     ) -> Fault:
-        fault = Fault(self.means, name, target, other, **options)
-        self.means.trial.recorder.is_disturbed = True
+        fault = Fault(self.driver, name, target, other, **options)
+        self.driver.trial.recorder.is_disturbed = True
         self.every.append(fault)
         return fault
 

@@ -32,7 +32,7 @@ from lockstorm.trial.client import Client
 from lockstorm.trial.client_groups import patience, served_ms
 from lockstorm.trial.etcd_nodes import EtcdNodes
 from lockstorm.trial.fault import TrialFaults
-from lockstorm.trial.fault_means import TrialMeans
+from lockstorm.trial.fault_driver import TrialDriver
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.postgres_nodes import PostgresNodes
 from lockstorm.trial.redis_nodes import RedisNodes
@@ -115,7 +115,7 @@ class Trial:
         self.store = TrialStore(self.context, self._store_mode)
         self.clock = TrialClock(self.context, self.nodes)
         self.client_processes = TrialClients(self.context, self.nodes, self.store.socket)
-        self.faults = TrialFaults(TrialMeans(self.context, self.nodes, self.client_processes))
+        self.faults = TrialFaults(TrialDriver(self.context, self.nodes, self.client_processes))
         self.residue = TrialResidue(self.context, self.nodes)
         self.scheduler.after_run = self.nodes.check
         self.scheduler.explain_death = self.client_processes.explain_death
@@ -293,7 +293,7 @@ class Trial:
     @property
     def servers(self) -> list[RedisServer]:
         """The nodes, if they are redis-servers."""
-        return self.faults.means.masters
+        return self.faults.driver.masters
 
     @property
     def server(self) -> RedisServer:

@@ -1,11 +1,11 @@
-"""What faults can ask of a trial (struct fault_means): functions of the scheduler, and of the driver, called from C."""
+"""What faults can ask of a trial (struct fault_driver): functions of the scheduler, and functions here."""
 
 import ctypes as c
 from collections.abc import Callable
 from typing import Any
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.native.library import FaultMeans, library
+from lockstorm.native.library import FaultDriver, library
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.trial.nodes import AnyNodes
@@ -24,7 +24,7 @@ def _failures() -> tuple[type[Exception], ...]:
     return Inconclusive, RedisError
 
 
-# Field of struct fault_means -> the scheduler's function.
+# Field of struct fault_driver -> the scheduler's function.
 SCHEDULER_FUNCTIONS = {
     "process_stopped": "scheduler_set_process_stopped",
     "process_catch_up": "scheduler_catch_up",
@@ -51,16 +51,16 @@ SCHEDULER_FUNCTIONS = {
 }
 
 
-class TrialMeans:
-    """The means of one trial. `raw` is what C gets; it must live as long as C may use it.
+class TrialDriver:
+    """The `struct fault_driver` of one trial. `raw` is what C gets; it must live as long as C may use it.
 
-    No exception can pass through C: a function of the driver that fails leaves its reason in `reason`.
+    No exception can pass through C: a function here that fails leaves its reason in `reason`.
     """
 
     def __init__(self, trial: TrialContext, nodes: AnyNodes, clients: TrialClients) -> None:
         self.trial, self.nodes, self.clients = trial, nodes, clients
         self.reason = ""
-        driver: dict[str, Callable[..., object]] = {
+        in_python: dict[str, Callable[..., object]] = {
             "server_restart": self._on_servers(nodes.restart),
             "replica_lost": self._on_servers(self._lose_replica),
             "clients_lead": self._on_servers(self._lead_clients),
@@ -71,10 +71,10 @@ class TrialMeans:
             "process_ended": lambda _, pid: clients.process_ended(pid),
             "host_suspended": lambda _, task, suspended: clients.suspend(task, suspended),
         }
-        self.raw = FaultMeans(scheduler=trial.scheduler.handle, virtual_time=trial.settings.time == "virtual")
-        functions: dict[str, Any] = {field: kind for field, kind, *_ in FaultMeans._fields_[2:]}  # types of ctypes
+        self.raw = FaultDriver(scheduler=trial.scheduler.handle, virtual_time=trial.settings.time == "virtual")
+        functions: dict[str, Any] = {field: kind for field, kind, *_ in FaultDriver._fields_[2:]}  # types of ctypes
         for field, kind in functions.items():  # no field stays NULL
-            function = driver.get(field)
+            function = in_python.get(field)
             called = kind(function) if function else c.cast(getattr(library(), SCHEDULER_FUNCTIONS[field]), kind)
             setattr(self.raw, field, called)
 
