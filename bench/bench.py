@@ -29,9 +29,9 @@ from lockstorm.native.library import locks
 from lockstorm.process.cores import on_core
 from lockstorm.process.machine import Machine, machine
 from lockstorm.scenario.play import play
-from lockstorm.search.explore import search_schedules
-from lockstorm.search.explorer import Explorer
-from lockstorm.search.search_plan import SearchRequest, plan_search, search_arguments
+from lockstorm.search.explore import search_schedules, search_words
+from lockstorm.search.explorer import explorer_for
+from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial import Trial
 
@@ -356,8 +356,8 @@ def library_search_row(library: str, effort: Effort) -> Row:
         found = libraries.searched(library, effort.library_seconds)
     finally:
         os.sched_setaffinity(0, everywhere)
-    steps_per_s = found["steps"] / found["schedules"] * found["schedules_per_s"]
-    detail = f"{found['schedules']:,} schedules, {steps_per_s:,.0f} steps/s, one core"
+    steps_per_s = found.steps / found.tried * found.schedules_per_s
+    detail = f"{found.tried:,} schedules, {steps_per_s:,.0f} steps/s, one core"
     return Row("... a search", steps_per_s / 20, "schedules/s", detail, libraries.SEARCH_TARGETS[library])
 
 
@@ -384,16 +384,16 @@ def measure_explorer(effort: Effort) -> list[Row]:
     schedules per second on all cores."""
     request = SearchRequest("set-nx-px", clients=3, faults="pause-client", schedules=effort.schedules, keep_going=True)
     planned = plan_search(request)
-    arguments = search_arguments(planned)
+    arguments = search_words(planned)
     ratios, rates = [], []
     for _ in range(effort.runs):
-        with Explorer(1, 1) as explorer:
+        with explorer_for(planned.context, 1) as explorer:
             socket = Path(explorer.jobs[0].nodes[1])
             with on_core(explorer.jobs[0].core):
                 pace = 1e6 / request_us(socket, effort.explorer_requests, ("SET", "reference", "value"))
             searched = explorer.search(arguments, effort.schedules, lambda _: None)
-            ratios.append(searched.tally["commands"] / searched.elapsed_s / pace)
-        rates.append(search_schedules(planned, lambda _: None)["schedules_per_s"])
+            ratios.append(searched.tally.commands / searched.elapsed_s / pace)
+        rates.append(search_schedules(planned, lambda _: None).schedules_per_s)
     detail = "three set-nx-px clients, one pause; SET, one connection, one at a time, the same core"
     return [
         Row("explorer: commands a second", statistics.median(ratios), "x benchmark", detail, 1.0),
@@ -418,14 +418,14 @@ def measure_first_violations(effort: Effort) -> list[Row]:
             for each in range(effort.explorer_seeds)
         ]
         results = [search_schedules(each, lambda _: None) for each in planned]
-        found = [result for result in results if result.get("found")]
+        found = [result.found for result in results if result.found]
         if not found:
-            raise click.ClickException(f"{name}: {results[0]['sentence']}")
-        took_s = [result["elapsed_ms"] / 1000 for result in found] + [FIRST_VIOLATION_LIMIT_S] * (
+            raise click.ClickException(f"{name}: {results[0].sentence}")
+        took_s = [result.elapsed_ms / 1000 for result in results if result.found] + [FIRST_VIOLATION_LIMIT_S] * (
             len(results) - len(found)
         )
-        choices = [len(result["found"]["choices"]) for result in found]
-        steps = statistics.median(result["found"]["steps"] for result in found)
+        choices = [len(each.choices) for each in found]
+        steps = statistics.median(each.steps for each in found)
         detail = f"median of {len(results)} seeds, {len(found)} found, at most {max(took_s):.2f} s"
         rows.append(Row(f"explorer: {name}", statistics.median(took_s), "s", detail, 5, less_is_better=True))
         detail = f"at most; median {statistics.median(choices):g}; the whole schedule has {steps:g} steps"

@@ -2,14 +2,14 @@
 
 import statistics
 import time
-from typing import Any
 
 from lockstorm.base.errors import NotInstalled
 from lockstorm.libraries.library_cost import turn_us
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.scenario.play import play
-from lockstorm.search.library_plan import plan_library_search
-from lockstorm.search.library_search import search_library
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult
 from lockstorm.trial.settings import TrialSettings
 
 LIBRARIES = ("redis-py", "python-redis-lock", "node-redlock-5", "redis-semaphore", "redsync", "redisson")
@@ -41,10 +41,10 @@ def turn_ratio(library: str, turns: int, rounds: int) -> tuple[float, float]:
     )
 
 
-def searched(library: str, seconds: int) -> dict[str, Any]:
+def searched(library: str, seconds: int) -> SearchResult:
     """A search in one process, which goes on after what it finds."""
-    plan = plan_library_search(library, {"seconds": seconds, "workers": 1, "keep_going": True})
-    return search_library(plan, lambda _: None)
+    plan = plan_search(SearchRequest(PREFIX + library, seconds=seconds, workers=1, keep_going=True))
+    return search_schedules(plan, lambda _: None)
 
 
 def trial_s(library: str) -> float:

@@ -19,9 +19,9 @@ import click
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
-from lockstorm.search.explore import explorer_for
-from lockstorm.search.explorer import Explorer
-from lockstorm.search.search_plan import NOVELTY, SearchPlan, plan_search, search_arguments
+from lockstorm.search.explore import search_words
+from lockstorm.search.explorer import Explorer, explorer_for
+from lockstorm.search.search_plan import NOVELTY, SearchPlan, plan_search
 from lockstorm.zoo.zoo_entries import Bug, bugs
 
 STRATEGIES = ("portfolio", NOVELTY)
@@ -39,9 +39,9 @@ def explored_bugs(names: Sequence[str]) -> list[Bug]:
 
 def first_violation(explorer: Explorer, plan: SearchPlan) -> int:
     """The number of schedules up to the first violation; the cap plus one if it found none."""
-    words = [*search_arguments(plan), "--shrink", "0"]
+    words = [*search_words(plan), "--shrink", "0"]
     outcome = explorer.search(words, plan.schedules, lambda _: None)
-    return int(outcome.found["number"]) + 1 if outcome.found else plan.schedules + 1
+    return outcome.found.number if outcome.found else plan.schedules + 1
 
 
 def missing(counts: Counts, bug: Bug, seeds: int) -> Iterator[tuple[int, str]]:

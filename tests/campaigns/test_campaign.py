@@ -9,9 +9,9 @@ import pytest
 
 from lockstorm.base.version import VERSION
 from lockstorm.campaigns.dask_engine import play_on_worker
-from lockstorm.search.explore import search_schedules
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.campaigns.campaigning import PROGRAM, answered, campaign, environment, kept, written
+from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm
 
 ALL_KINDS = """
@@ -54,7 +54,7 @@ def test_every_kind_has_the_result_of_its_command(tmp_path: Path) -> None:
     results = tmp_path / "out"
     for name in ("set-nx-px", "setnx"):
         request = SearchRequest(name, schedules=600, faults="pause-client")
-        alone = search_schedules(plan_search(request), lambda _: None)
+        alone = search_json(plan_search(request))
         found = kept(results, name)
         same = ("schedules", "history_sha256", "sentence", "found", "exit")
         assert [found[each] for each in same] == [alone[each] for each in same]
@@ -139,9 +139,7 @@ def test_an_interrupted_campaign_goes_on(tmp_path: Path) -> None:
     done = campaign(tmp_path, "--resume", "out", "--workers", "2")
     assert done.returncode == 0, done.stderr
     assert answered(results)[: len(before)] == before and len(set(answered(results))) == len(answered(results)) == 30
-    alone = search_schedules(
-        plan_search(SearchRequest("setnx", schedules=60000, faults="pause-client")), lambda _: None
-    )
+    alone = search_json(plan_search(SearchRequest("setnx", schedules=60000, faults="pause-client")))
     assert kept(results, "setnx")["history_sha256"] == alone["history_sha256"]
     again = campaign(tmp_path, "--resume", "out")
     assert again.returncode == 2 and "this campaign is complete" in again.stderr

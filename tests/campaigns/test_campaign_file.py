@@ -1,5 +1,6 @@
 """The file of a campaign: what it means, and what is wrong with it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,8 @@ from lockstorm.base.errors import UsageError
 from lockstorm.campaigns.campaign_entries import count_cases
 from lockstorm.campaigns.campaign_file import (
     KEYS,
-    LibrarySearchEntry,
-    LockSearchEntry,
     MatrixEntry,
+    SearchEntry,
     StormEntry,
     ZooEntry,
     read_campaign_file,
@@ -38,18 +38,13 @@ def test_an_entry_for_each_lock_and_adapter(tmp_path: Path) -> None:
         """,
     )
     first, second, third = read_campaign_file(file).entries
-    assert isinstance(first, LockSearchEntry) and isinstance(second, LockSearchEntry)
+    assert isinstance(first, SearchEntry) and isinstance(second, SearchEntry)
     assert [first.name, second.name, third.name] == ["set-nx-px", "fair", "redis-py"]
     request = first.request
     assert (request.lock, request.schedules, request.faults) == ("set-nx-px", 1000, "pause-client,kill-client")
     assert (request.lease_ms, request.keep_going) == (500, True)
-    assert isinstance(third, LibrarySearchEntry)
-    assert third.chosen == {
-        "schedules": 1000,
-        "faults": "pause-client,kill-client",
-        "lease_ms": 500,
-        "keep_going": True,
-    }
+    assert isinstance(third, SearchEntry)
+    assert third.request == replace(request, lock="adapter:redis-py") and third.cut < first.cut
 
 
 def test_every_other_kind(tmp_path: Path) -> None:
@@ -77,8 +72,8 @@ def test_every_other_kind(tmp_path: Path) -> None:
     matrix, storm, zoo = read_campaign_file(file).entries
     assert isinstance(matrix, MatrixEntry) and isinstance(storm, StormEntry) and isinstance(zoo, ZooEntry)
     assert {cell[:2] for cell in matrix.cells} == {("gc-pause", "set-nx-px"), ("gc-pause", "redlock")}
-    assert (storm.name, storm.storm.trials, storm.request.duration_ms) == ("storm-set-nx-px", 5, 2000)
-    assert (storm.request.lease_ms, storm.storm.wait_ms) == (500, -1), "as files of before say it"
+    assert (storm.name, storm.storm.trials, storm.storm.request.duration_ms) == ("storm-set-nx-px", 5, 2000)
+    assert (storm.storm.request.lease_ms, storm.storm.wait_ms) == (500, -1), "as files of before say it"
     assert zoo.hunt is None
     assert [count_cases(entry) for entry in (matrix, storm, zoo)] == [2 * 2 * 2, 5, 2]
 

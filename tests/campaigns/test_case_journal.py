@@ -1,13 +1,15 @@
 """The answers of cases, kept in a file."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.campaigns.campaign_case import CampaignCase, LibraryPiece, LockPiece, TrialCase
+from lockstorm.campaigns.campaign_case import CampaignCase, SearchPiece, TrialCase
 from lockstorm.campaigns.case_journal import CaseJournal, case_key
+from lockstorm.search.search_plan import SearchRequest
 from lockstorm.trial.settings import TrialSettings
 
 
@@ -54,15 +56,15 @@ def test_any_other_line_is_refused_with_its_number(tmp_path: Path, line: str) ->
 
 
 def test_a_case_is_known_by_all_that_it_is() -> None:
-    request = {"lock": "fair", "seed": 1}
+    request = SearchRequest("fair", seed=1)
     cases: list[CampaignCase] = [
-        LockPiece(request, 0, 10),
-        LockPiece(request, 10, 20),
-        LockPiece({**request, "seed": 2}, 0, 10),
-        LibraryPiece("fair", request, 0, 10),
+        SearchPiece(request, 0, 10),
+        SearchPiece(request, 10, 20),
+        SearchPiece(replace(request, seed=2), 0, 10),
+        SearchPiece(replace(request, lock="adapter:lock:fair"), 0, 10),
         TrialCase(TrialSettings("fair", "gc-pause")),
         TrialCase(TrialSettings("fair", "gc-pause", control=True)),
     ]
     keys = [case_key(entry, case) for entry in ("one", "two") for case in cases]
     assert len(set(keys)) == len(keys)
-    assert case_key("one", LockPiece({"seed": 1, "lock": "fair"}, 0, 10)) == keys[0]
+    assert case_key("one", SearchPiece(SearchRequest(seed=1, lock="fair"), 0, 10)) == keys[0]

@@ -79,10 +79,8 @@ def begun(directory: Path, cluster: Cluster) -> "subprocess.Popen[str]":
 
 
 def the_search_of_one_process() -> str:
-    alone = search_schedules(
-        plan_search(SearchRequest("setnx", schedules=40000, faults="pause-client")), lambda _: None
-    )
-    return str(alone["history_sha256"])
+    request = SearchRequest("setnx", schedules=40000, faults="pause-client")
+    return search_schedules(plan_search(request), lambda _: None).history_sha256
 
 
 def test_workers_that_are_killed_and_workers_that_join_late(tmp_path: Path, cluster: Cluster) -> None:

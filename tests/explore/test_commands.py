@@ -9,16 +9,17 @@ import pytest
 from lockstorm.report.story import story_rows
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import HeardCommand
-from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.replay import replay_schedule
 from lockstorm.search.schedule_file import ScheduleFile, parse_schedule_file, read_schedule_file
 from lockstorm.search.search_plan import SearchRequest, plan_search
+from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm
 
 
 def schedule_of(lock: str, *lines: str) -> ScheduleFile:
     """The usual course of two clients, with these deviations."""
     plan = plan_search(SearchRequest(lock, faults="none", clients=2, schedules=1))
-    return ScheduleFile(**vars(plan.context), number=0, violates=(), lines=lines)
+    return ScheduleFile(**vars(plan.context), number=1, violates=(), lines=lines)
 
 
 def heard(lock: str, *lines: str) -> list[HeardCommand]:
@@ -74,7 +75,7 @@ def test_a_blocking_command_is_answered_later() -> None:
 
 def test_a_watchdog_is_told_from_its_client() -> None:
     plan = plan_search(SearchRequest("set-nx-px-renew", faults="none", clients=2, schedules=1, work_ms=2500))
-    file = ScheduleFile(**vars(plan.context), number=0, violates=(), lines=())
+    file = ScheduleFile(**vars(plan.context), number=1, violates=(), lines=())
     commands = replay_schedule(file, "found", with_commands=True).commands or []
     renewals = [each for each in commands if each.watchdog]
     assert renewals and all(each.words[0].startswith("EVAL") and each.answer == "1" for each in renewals)
@@ -133,7 +134,7 @@ def test_a_found_schedule_names_the_struck_command_in_a_comment(tmp_path: Path) 
         "redisson-1966", faults="lose-reply", clients=2, turns=2, schedules=2000, require="liveness"
     )
     plan = plan_search(request)
-    found = search_schedules(plan, lambda _: None)["found"]
+    found = search_json(plan)["found"]
     (line,) = [line for line in found["choices"] if "lose-reply" in line]
     assert re.fullmatch(r"before \S+ \d+: lose-reply client-\d\S*  # EVALSHA .* to redis-1", line), line
     plain = re.sub("  #.*", "", found["file"])

@@ -5,13 +5,16 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
@@ -22,20 +25,16 @@ from lockstorm.native.library import locks, locks_on
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 from lockstorm.search.campaign import Campaign, read_campaign, write_result
-from lockstorm.search.explore import explorer_for, replay_schedule, resumed, search_schedules
-from lockstorm.search.explorer import DIGEST_BYTES, Explorer, count_states
+from lockstorm.search.explore import merged, resumed, search_schedules, search_words
+from lockstorm.search.explorer import DIGEST_BYTES, Explorer, SearchProgress, count_states, explorer_for
+from lockstorm.search.replay import replay_schedule
 from lockstorm.search.replay_real import replay_real
-from lockstorm.search.schedule_file import FOUND, ScheduleFile, parse_schedule_file, read_schedule_file
-from lockstorm.search.search_plan import (
-    OF_REPLICAS,
-    SearchPlan,
-    SearchRequest,
-    fault_budget,
-    plan_search,
-    search_arguments,
-)
-from lockstorm.search.search_result import merged, plan_again
+from lockstorm.search.schedule_file import ScheduleFile, parse_schedule_file, read_schedule_file
+from lockstorm.search.search_lines import PropertyCount, SearchTally
+from lockstorm.search.search_plan import OF_REPLICAS, SearchPlan, SearchRequest, fault_budget, plan_search
+from lockstorm.search.search_result import FOUND
 from tests.helpers.daily import daily
+from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm, processes_below, short_directory
 
 FAULTS = fault_names("simulation")
@@ -44,10 +43,8 @@ ONE_SERVER_FAULTS = ",".join(fault for fault in FAULTS if fault not in OF_REPLIC
 
 
 def search(lock: str, faults: str = "pause-client", **requests: Any) -> dict[str, Any]:
-    result = search_schedules(
-        plan_search(SearchRequest(lock, faults=faults, **{"workers": 1, **requests})), lambda _: None
-    )
-    assert "verdict" in result, result["sentence"]
+    result = search_json(plan_search(SearchRequest(lock, faults=faults, **{"workers": 1, **requests})))
+    assert result["verdict"], result["sentence"]
     return result
 
 
@@ -92,7 +89,7 @@ def test_the_same_seed_gives_the_same_histories(lock: str) -> None:
 
 
 def digests_of(explorer: Explorer, plan: SearchPlan, first: int, stride: int) -> dict[int, bytes]:
-    words, most = search_arguments(plan), plan.schedules
+    words, most = search_words(plan), plan.schedules
     digests = explorer.search(words, most, lambda _: None, first=first, stride=stride).digests
     pieces = [digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES)]
     return dict(zip(range(first, most, stride), pieces, strict=True))
@@ -447,24 +444,23 @@ def test_states_are_counted_about(count: int) -> None:
 
 def test_a_search_that_runs_says_how_far_it_is() -> None:
     planned = plan_search(SearchRequest("set-nx-px", faults="pause-client,kill-client", schedules=1000, seconds=60))
-    told = {
-        "schedules": 250,
-        "states": 1234,
-        "verdicts": {"mutual_exclusion": {"violated": 3}, "integrity": {"violated": 0}},
-        "checkpoints": {
+    tally = SearchTally(
+        schedules=250,
+        verdicts={"mutual_exclusion": PropertyCount(violated=3), "integrity": PropertyCount()},
+        checkpoints={
             "start": {"pause-client": 1, "kill-client": 2},
             "before-write": {"pause-client": 1},
             "after-write": {},
         },
-    }
-    assert progress_line(told, planned, 10) == (
-        "250 schedules of set-nx-px, 25 a second, about 1,234 states, 3 of 6 pairs of checkpoint and fault; "
+    )
+    assert progress_line(SearchProgress(tally), planned, 10) == (
+        "250 schedules of set-nx-px, 25 a second, about 0 states, 3 of 6 pairs of checkpoint and fault; "
         "never behind after-write, 3 violate mutual exclusion, 30 s left at most"
     )
-    assert progress_line({**told, "schedules": 50}, planned, 10, before=40).endswith(" 50 s left at most")
-    assert progress_line({}, plan_search(SearchRequest("setnx", faults="none", schedules=5)), 0) == (
-        "0 schedules of setnx, 0 a second, about 0 states"
-    )
+    fewer = SearchProgress(structs.replace(tally, schedules=50))
+    assert progress_line(fewer, planned, 10, before=40).endswith(" 50 s left at most")
+    begun = plan_search(SearchRequest("setnx", faults="none", schedules=5))
+    assert progress_line(SearchProgress(SearchTally()), begun, 0) == "0 schedules of setnx, 0 a second, about 0 states"
 
 
 def test_all_schedules_within_a_bound() -> None:
@@ -523,7 +519,7 @@ def test_a_file_says_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "old,new,said",
     [
-        ("lockstorm-schedule 1", "lockstorm-schedule 2", "line 1: a schedule of this version begins with"),
+        ("lockstorm-schedule 2", "lockstorm-schedule 3", "line 1: a schedule of this version begins with"),
         ("lock set-nx-px", "lock etcd", "line 2: etcd lives on etcd, and only locks on redis-servers can be explored"),
         ("lock set-nx-px", "lock replica-wait", "line 5: replica-wait needs 1 replica"),
         ("store open", "store fence-writes", "line 3: set-nx-px gives no fencing token"),
@@ -615,47 +611,44 @@ SAME = (
 )
 
 
+def merged_json(parts: Sequence[tuple[str, Campaign]]) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(merged(parts))
+    return result
+
+
 def kept(path: Path, **requests: Any) -> Campaign:
     """The campaign of a search, written to a file and read again."""
     planned = plan_search(
         SearchRequest(**{"lock": "set-nx-px", "faults": "pause-client", "keep_going": True, **requests})
     )
     result = search_schedules(planned, lambda _: None, keep=partial(write_result, path))
-    assert "verdict" in result, result["sentence"]
+    assert result.properties, result.sentence
     return read_campaign(path)
-
-
-def test_a_campaign_with_the_former_name_of_an_option_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "campaign"
-    planned = plan_again("campaign", kept(path, strategy="exhaustive", deviations=1, schedules=3))
-    path.write_text(path.read_text().replace('"deviations": 1', '"bound": 1'))
-    assert "deviations" not in read_campaign(path).key
-    assert plan_again("campaign", read_campaign(path)).request.deviations == planned.request.deviations == 1
 
 
 def test_shards_together_are_the_whole(tmp_path: Path) -> None:
     whole = kept(tmp_path / "whole", schedules=200)
     parts = [(f"{each}", kept(tmp_path / f"{each}", schedules=200, shard=f"{each}/3")) for each in (3, 1, 2)]
     assert [campaign.done(int(name)) for name, campaign in parts] == [66, 67, 67]
-    result, expected = merged(parts), merged([("whole", whole)])
+    result, expected = merged_json(parts), merged_json([("whole", whole)])
     assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}
     assert result["found"]["number"] == expected["found"]["number"]
     histories = [set(memoryview(part.digests[int(name)]).cast("Q")) for name, part in parts]
     assert sum(map(len, histories)) > 190  # else there was nothing to tell apart
     write_result(tmp_path / "merged", result)  # what was merged can be merged
-    assert merged([("again", read_campaign(tmp_path / "merged"))])["history_sha256"] == expected["history_sha256"]
+    assert merged_json([("again", read_campaign(tmp_path / "merged"))])["history_sha256"] == expected["history_sha256"]
 
 
 def test_the_first_violation_of_all_shards_is_the_campaigns(tmp_path: Path) -> None:
-    whole = merged([("whole", kept(tmp_path / "whole", keep_going=False, schedules=300, seed=2))])
+    whole = merged_json([("whole", kept(tmp_path / "whole", keep_going=False, schedules=300, seed=2))])
     parts = [
         (f"{each}", kept(tmp_path / f"{each}", keep_going=False, schedules=300, seed=2, shard=f"{each}/2"))
         for each in (1, 2)
     ]
-    result = merged(parts)
+    result = merged_json(parts)
     for key in ("schedules", "history_sha256", "distinct", "sentence", "exit", "found"):
         assert result[key] == whole[key]
-    assert result["found"]["number"] == min(part.found["number"] for _, part in parts if part.found)
+    assert result["found"]["number"] == min(part.found.number for _, part in parts if part.found)
 
 
 def test_what_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -665,9 +658,9 @@ def test_what_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     requests: dict[str, Any] = {"lock": "set-nx-px-fenced", "store": "fence-reads-and-writes", "require": "integrity"}
     begun = kept(path, schedules=100, **requests)
     planned = resumed("kept", begun, schedules=2500)
-    assert "verdict" in search_schedules(planned, lambda _: None, campaign=begun, keep=partial(write_result, path))
-    result = merged([("kept", read_campaign(path))])
-    expected = merged([("whole", kept(tmp_path / "whole", schedules=2500, **requests))])
+    assert search_schedules(planned, lambda _: None, campaign=begun, keep=partial(write_result, path)).properties
+    result = merged_json([("kept", read_campaign(path))])
+    expected = merged_json([("whole", kept(tmp_path / "whole", schedules=2500, **requests))])
     assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}
     with pytest.raises(UsageError, match="kept: nothing is left to try: 0 violations in 2,500 schedules"):
         resumed("kept", read_campaign(path), schedules=2500)
@@ -720,24 +713,20 @@ def test_what_does_not_belong_together_is_not_merged(tmp_path: Path) -> None:
             merged([("one", one), ("two", other)])
     for old, new, said in (
         ('"version": "', '"version": "9', "was written by lockstorm 9.*the same seed may mean other schedules"),
-        ('"format": 1', '"format": 2', "format 2"),
-        ('"schedules": 10,\n    "histories"', '"schedules": 11,\n    "histories"', "has not as many histories"),
-        ('"shard": 1,', '"shard": 7,', "there is no shard 7/2"),
-        ('"campaign"', '"campaigns"', "is not what lockstorm explore --result writes: 'campaign'"),
-        ("{", "[", "line 2: "),
+        ('"format": 2', '"format": 1', "format 1"),
+        ('"digests": {\n   "1"', '"digests": {\n   "7"', "there is no shard 7/2"),
+        ('"digests": {\n   "1": "', '"digests": {\n   "1": "AAAA', "ends in the middle of a history"),
+        ('"campaign"', '"campaigns"', "is not what lockstorm explore --result writes: .*campaign"),
+        ("{", "[", "is not what lockstorm explore --result writes"),
     ):
         assert old in text
         (tmp_path / "wrong").write_text(text.replace(old, new, 1))
         with pytest.raises(UsageError, match=said):
             read_campaign(tmp_path / "wrong")
-    for name in ("one", "tally"):
-        (tmp_path / "wrong").write_text(
-            text.replace('"lock": "set-nx-px"', '"clock": 1')
-            if name == "one"
-            else text.replace('"verdicts"', '"edicts"')
-        )
+    for old, new in (('"lock": "set-nx-px",', ""), ('"verdicts": {', '"verdicts": [')):
+        (tmp_path / "wrong").write_text(text.replace(old, new))
         with pytest.raises(UsageError, match="wrong"):
-            merged([("wrong", read_campaign(tmp_path / "wrong"))])
+            read_campaign(tmp_path / "wrong")
 
 
 # --- the command ---

@@ -14,8 +14,8 @@ def test_no_alarm(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     for schedules in (60, 120):
         result = soak_explorer(name, schedules, None, kept)
-        assert (result["exit"], result["schedules"]) == (0, schedules), result["sentence"]
-    assert result["injected"]["pause-client"] > 100
+        assert (result.exit, result.schedules) == (0, schedules), result.sentence
+    assert result.injected["pause-client"] > 100
     assert read_campaign(kept).done(1) == 120
 
 

@@ -2,14 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lockstorm.base import paths
-from lockstorm.search.explore import replay_schedule
-from lockstorm.search.schedule_file import FOUND, read_schedule_file, save_schedule
-from lockstorm.search.search_plan import JUDGED
+from lockstorm.search.campaign import Campaign
+from lockstorm.search.replay import replay_schedule
+from lockstorm.search.schedule_file import read_schedule_file
+from lockstorm.search.search_plan import JUDGED, SearchRequest, plan_search
+from lockstorm.search.search_result import FOUND, SearchResult, SmallestSchedule, save_schedule, search_result
 from tests.helpers.support import lockstorm
 
 KEPT = sorted(FOUND.glob("*.schedule"))
@@ -35,7 +37,10 @@ def test_how_it_was_found_is_said(path: Path) -> None:
     assert first.startswith(f"# lockstorm explore --lock {found.lock} ")
     assert f"--seed {found.seed} " in first
     assert second.startswith("# mutual exclusion ") or "violated" in second
-    assert "\n".join(rest) + "\n" == found.text
+    old = "\n".join(rest) + "\n"
+    assert rest[0] == "lockstorm-schedule 1", "schedules were counted from 0"
+    now = old.replace("schedule 1", "schedule 2", 1)
+    assert now.replace(f"number {found.number - 1}", f"number {found.number}") == found.text
     assert path.stem.startswith(f"{found.lock}-")
 
 
@@ -55,17 +60,24 @@ def test_its_story_is_a_page(tmp_path: Path) -> None:
     assert "line 1: a schedule of this version begins with" in done.stderr
 
 
-def result(lock: str, lines: list[str]) -> dict[str, Any]:
+def result(lock: str, lines: list[str]) -> SearchResult:
     text = (FOUND / "set-nx-px-hold-request.schedule").read_text().partition("lockstorm-schedule")[2]
     head = text.partition("\nschedule\n")[0]
     file = "\n".join([f"lockstorm-schedule{head}", "schedule", *lines]) + "\n"
-    found = {"choices": lines, "sentence": "mutual exclusion violated", "file": file}
-    return {
-        "lock": lock,
-        "injected": {"pause-client": 1, "kill-client": 0},
-        "replay": "lockstorm explore",
-        "found": found,
-    }
+    plan = plan_search(SearchRequest(lock, schedules=1))
+    found = SmallestSchedule(
+        number=1,
+        violates=[],
+        clients=2,
+        choices=lines,
+        choices_before_shrinking=1,
+        steps=1,
+        sentence="mutual exclusion violated",
+        file=file,
+    )
+    nothing = search_result(plan, Campaign(key=plan.key, shards=1), failed="a test")
+    injected = {"pause-client": 1, "kill-client": 0}
+    return structs.replace(nothing, lock=lock, injected=injected, replay="lockstorm explore", found=found)
 
 
 def test_what_is_kept_gets_a_name_of_its_own(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from lockstorm.base.errors import UsageError
 from lockstorm.search.campaign import Campaign
-from lockstorm.search.explore import replay_schedule, resumed, search_schedules
+from lockstorm.search.explore import resumed, search_schedules
+from lockstorm.search.replay import replay_schedule
 from lockstorm.search.schedule_file import parse_schedule_file
 from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
 from tests.helpers.building import make
+from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm
 
 SESSION = 256  # NOVELTY_SESSION
@@ -22,8 +24,8 @@ def planned(lock: str = "set-nx-px", **requests: Any) -> SearchPlan:
 
 
 def search(lock: str = "set-nx-px", **requests: Any) -> dict[str, Any]:
-    result = search_schedules(planned(lock, **requests), lambda _: None)
-    assert "history_sha256" in result, result["sentence"]
+    result = search_json(planned(lock, **requests))
+    assert result["verdict"], result["sentence"]
     return result
 
 
@@ -49,20 +51,20 @@ def test_the_same_schedules_with_any_number_of_processes() -> None:
 
 def test_it_tries_others_than_the_portfolio() -> None:
     requests: dict[str, Any] = {"faults": "pause-client", "schedules": 100, "keep_going": True}
-    drawn = search_schedules(plan_search(SearchRequest("set-nx-px", workers=1, **requests)), lambda _: None)
+    drawn = search_json(plan_search(SearchRequest("set-nx-px", workers=1, **requests)))
     assert search(**requests)["history_sha256"] != drawn["history_sha256"]
 
 
 def test_a_search_goes_on_in_the_middle_of_a_session() -> None:
     requests: dict[str, Any] = {"faults": "pause-client", "keep_going": True}
     begun = planned(schedules=100, **requests)
-    campaign = Campaign(begun.key, 1)
+    campaign = Campaign(key=begun.key, shards=1)
     search_schedules(begun, lambda _: None, campaign=campaign)
     assert campaign.done(1) == 100
     search_schedules(resumed("begun", campaign, schedules=300, workers=2), lambda _: None, campaign=campaign)
     whole = search(schedules=300, **requests)
     assert (campaign.done(1), campaign.history_sha256) == (300, whole["history_sha256"])
-    assert campaign.tally["schedules"] == 300 and campaign.tally["steps"] == whole["steps"]
+    assert campaign.tally.schedules == 300 and campaign.tally.steps == whole["steps"]
 
 
 def test_a_bug_of_the_zoo_is_found_and_replayed() -> None:

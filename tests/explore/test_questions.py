@@ -10,12 +10,13 @@ import pytest
 
 from lockstorm.base.errors import UsageError
 from lockstorm.results.event import Event
-from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.replay import replay_schedule
 from lockstorm.search.replay_real import replay_real
 from lockstorm.search.schedule_file import ScheduleFile, parse_schedule_file
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake, plant
+from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm
 
 CALM_FAULTS = (
@@ -28,8 +29,8 @@ def search(lock: str, faults: str, require: str, **requests: Any) -> dict[str, A
     """A search in one process whose clients work for a lease and a half, so that watchdogs renew."""
     usual = {"workers": 1, "work_ms": 1500, "schedules": 1500}
     plan = plan_search(SearchRequest(lock, faults=faults, require=require, **{**usual, **requests}))
-    result = search_schedules(plan, lambda _: None)
-    assert "verdict" in result, result["sentence"]
+    result = search_json(plan)
+    assert result["verdict"], result["sentence"]
     return result
 
 
@@ -75,14 +76,14 @@ def test_a_free_lock_that_nobody_notices_in_time_is_found(tmp_path: Path, lock: 
 
 def test_the_bound_of_a_search_is_what_its_pattern_promises_and_its_faults_may_add() -> None:
     def bound_ms(lock: str, faults: str) -> int:
-        return plan_search(SearchRequest(lock, faults=faults, require="liveness", lease_ms=1000)).context.bound_ms
+        return plan_search(SearchRequest(lock, faults=faults, require="liveness", lease_ms=1000)).of_lock.bound_ms
 
     assert bound_ms("pubsub", "none") == 100
     assert bound_ms("pubsub", "pause-client") == bound_ms("pubsub", "kill-client,drop-message") == 100 + 1000 + 1000
     assert bound_ms("blpop", "pause-client") == bound_ms("pubsub", "pause-client") + 1000, "a pop that has just begun"
     assert bound_ms("pubsub", "clock-jump=2,pause-client") == bound_ms("pubsub", "pause-client") + 2 * 3000
     chosen = plan_search(SearchRequest("pubsub", faults="none", require="liveness", bound_ms=40))
-    assert (chosen.context.bound_ms, chosen.key["bound_ms"]) == (40, 40)
+    assert (chosen.of_lock.bound_ms, chosen.key["bound_ms"]) == (40, 40)
 
 
 def test_a_story_tells_what_the_server_did(tmp_path: Path) -> None:
@@ -230,11 +231,11 @@ def test_a_published_bug_of_a_queue_is_found() -> None:
 def test_order_is_recorded_only_where_fairness_is_required() -> None:
     """All other histories stay as they were, byte for byte."""
     plan = plan_search(SearchRequest("fair", faults="none", schedules=1))
-    assert (plan.context.in_order, plan.context.turns) == (0, 1)
+    assert (plan.of_lock.in_order, plan.of_lock.turns) == (0, 1)
     for require in ("fairness", "mutual_exclusion"):
         plan = plan_search(SearchRequest("fair", faults="none", require=require, turns=2, schedules=1, workers=1))
         events: list[Event] = []
-        file = ScheduleFile(**vars(plan.context), number=0, violates=(), lines=())
+        file = ScheduleFile(**vars(plan.context), number=1, violates=(), lines=())
         replay_schedule(file, "the usual course", events)
         recorded = {each.name for each in events if each.kind == "parameter"}
         assert ("order_ms" in recorded) == (require == "fairness")

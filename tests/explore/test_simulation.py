@@ -8,10 +8,11 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.results.event import Event
-from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.replay import replay_schedule
 from lockstorm.search.schedule_file import ScheduleFile
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from tests.helpers.planted_plugins import one_mistake, plant
+from tests.helpers.searching import search_json
 
 
 def schedule_of(lock: str, *lines: str, **changes: object) -> ScheduleFile:
@@ -27,7 +28,7 @@ def schedule_of(lock: str, *lines: str, **changes: object) -> ScheduleFile:
         "work_ms": 20,
         "bound_ms": 0,
         "seed": 1,
-        "number": 0,
+        "number": 1,
         "violates": (),
         **changes,
     }
@@ -79,7 +80,7 @@ def test_a_lock_that_does_not_open_is_no_schedule_tried(tmp_path: Path) -> None:
     file = plant(tmp_path, {OPENS: SOMETIMES + OPENS})
     for workers in (1, 2):
         request = SearchRequest(f"plugin:{file}", faults="none", schedules=200, workers=workers)
-        result = search_schedules(plan_search(request), lambda _: None)
+        result = search_json(plan_search(request))
         assert result["exit"] == 3, result["sentence"]
         assert "the lock could not be opened in schedule " in result["sentence"]
 
@@ -87,7 +88,7 @@ def test_a_lock_that_does_not_open_is_no_schedule_tried(tmp_path: Path) -> None:
 def test_a_replay_in_which_the_lock_does_not_open_is_inconclusive(tmp_path: Path) -> None:
     file = plant(tmp_path, {OPENS: SOMETIMES + OPENS})
     closed = 0
-    for number in range(20):
+    for number in range(1, 21):
         try:
             replay_schedule(schedule_of(f"plugin:{file}", number=number), "it")
         except Inconclusive as error:

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from lockstorm.base import paths
@@ -12,11 +13,11 @@ from lockstorm.base.errors import UsageError
 from lockstorm.native.fault_names import fault_names
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.properties import JUDGED, PROPERTIES, SORTS
-from lockstorm.search.explore import search_schedules
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.search.usual_search import USUAL_TOTAL
 from tests.helpers.daily import daily
 from tests.helpers.planted_plugins import one_mistake
+from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm
 
 # Locks with a mistake, each with what the mistake does, whatever the order of steps.
@@ -65,12 +66,12 @@ def test_the_help_names_every_property_that_is_judged() -> None:
 def test_a_lease_of_a_millisecond_accuses_no_lock(lock: str) -> None:
     """A lease that ends during the work says nothing about the lock."""
     plan = plan_search(SearchRequest(lock, schedules=100, faults="none", lease_ms=1))
-    assert plan.context.work_ms == 0
-    assert search_schedules(plan, lambda _: None)["exit"] == 0
+    assert plan.of_lock.work_ms == 0
+    assert search_json(plan)["exit"] == 0
 
 
 def searched(lock: str, schedules: int, **requests: Any) -> dict[str, Any]:
-    return search_schedules(plan_search(SearchRequest(lock, schedules=schedules, **requests)), lambda _: None)
+    return search_json(plan_search(SearchRequest(lock, schedules=schedules, **requests)))
 
 
 @pytest.mark.lengthy("searches up to a thousand schedules")
@@ -156,13 +157,13 @@ def test_every_lock_has_faults_that_the_explorer_knows() -> None:
         plan = plan_search(SearchRequest(lock.name, schedules=1))
         assert {*plan.budget} < {*fault_names("simulation")} and {*plan.budget.values()} == {USUAL_TOTAL}
         assert plan.required and {*plan.required_names} <= {*PROPERTIES}
-        assert plan.context.varied
+        assert plan.of_lock.varied
 
 
 @pytest.mark.parametrize("lock", [lock.name for lock in locks() if lock.service == "redis"])
 def test_a_campaign_is_planned_again_from_its_key(lock: str) -> None:
     plan = plan_search(SearchRequest(lock, schedules=5))
-    again = plan_search(SearchRequest(**plan.key, schedules=5))
+    again = plan_search(msgspec.convert({**plan.key, "schedules": 5}, SearchRequest))
     assert (again.key, again.budget, again.required, again.context) == (
         plan.key,
         plan.budget,

@@ -15,7 +15,7 @@ from lockstorm.libraries.finding import (
     findings,
     replayed,
 )
-from lockstorm.search.library_schedule_file import read_library_schedule
+from lockstorm.search.schedule_file import read_library_schedule
 from tests.helpers.daily import daily
 
 NAMES = finding_names()
@@ -30,20 +30,20 @@ def test_the_schedule_breaks_the_promise_and_its_control_keeps_it(name: str) -> 
         found = replayed(name, FOUND)
     except NotInstalled as reason:
         pytest.skip(str(reason))
-    assert found["library"]["version"] == finding.release
-    assert set(finding.breaks) <= set(found["breaks"]), found["sentence"]
+    assert found.library.version == finding.release
+    assert set(finding.breaks) <= set(found.violates), found.sentence
     control = replayed(name, CONTROL)
-    assert control["exit"] == 0, control["sentence"]
+    assert control.exit == 0, control.sentence
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_control_differs_by_what_is_left_out(name: str) -> None:
     found, control = (read_library_schedule(PLACE / name / file) for file in (FOUND, CONTROL))
-    assert (found.adapter, found.lease_ms, found.permits, found.breaks) == (
+    assert (found.adapter, found.lease_ms, found.permits, found.violates) == (
         control.adapter,
         control.lease_ms,
         control.permits,
-        control.breaks,
+        control.violates,
     )
     assert found.lines != control.lines
     assert len(control.lines) <= len(found.lines)

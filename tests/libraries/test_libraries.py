@@ -11,7 +11,11 @@ from lockstorm.libraries.library_rows import library_rows
 from lockstorm.libraries.library_words import WORDS, read_words
 from lockstorm.libraries.promise_figures import figures_of, promise_figures, schedules_of
 from lockstorm.locks.adapter import shipped_adapters
+from lockstorm.search.campaign import Campaign
 from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.search_lines import PropertyCount, SearchTally, ViolationGroup
+from lockstorm.search.search_result import search_result
+from tests.helpers.searching import library_plan
 from tests.helpers.support import lockstorm
 
 
@@ -28,19 +32,16 @@ def test_every_shipped_library_was_measured() -> None:
 
 
 def test_figures_tell_what_calls_break_from_what_faults_break() -> None:
-    verdict = {name: {"status": "holds", "schedules": 0} for name in PROMISES}
-    verdict["wait"] = {"status": "violated", "schedules": 3}
-    verdict["residue"] = {"status": "violated", "schedules": 2}
-    groups = [{"breaks": ["wait"], "faults": []}, {"breaks": ["residue", "wait"], "faults": ["pause-client"]}]
-    result = {
-        "library": {"name": "mine", "version": "1"},
-        "schedules": 10,
-        "calls": 40,
-        "unplayed": 0,
-        "verdict": verdict,
-        "groups": groups,
-    }
-    figures = figures_of(result, "redis")
+    plan = library_plan("lock:fair", schedules=10)
+    campaign = Campaign(key=plan.key, shards=1)
+    counts = {name: PropertyCount(holds=10) for name in PROMISES}
+    counts |= {"wait": PropertyCount(7, 3, 0, 3), "residue": PropertyCount(8, 2, 0, 2)}
+    campaign.tally = SearchTally(schedules=10, calls=40, verdicts=counts)
+    campaign.groups = [
+        ViolationGroup(["wait"], [], 2, 1),
+        ViolationGroup(["residue", "wait"], ["pause-client"], 1, 2),
+    ]
+    figures = figures_of(search_result(plan, campaign), "redis")
     assert figures.broken == {"wait": 3, "residue": 2} and figures.by_calls == ["wait"]
 
 

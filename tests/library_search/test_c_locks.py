@@ -40,7 +40,7 @@ def searched(lock: str, *words: str) -> dict[str, object]:
 @pytest.mark.parametrize("lock", daily(sorted(KEPT), KEPT_DAILY, "one more right lock in up to 150 schedules", 5))
 def test_a_right_lock_keeps_every_promise(lock: str) -> None:
     result = searched(lock, "--schedules", str(KEPT[lock]))
-    assert result["found"] is None and result["schedules"] == KEPT[lock]
+    assert result["found"] is None and result["tried"] == KEPT[lock]
     assert result["unplayed"] == 0 and result["exit"] == 0
 
 
@@ -49,7 +49,7 @@ def test_a_wrong_lock_breaks_the_promise_that_its_text_denies(lock: str) -> None
     result = searched(lock, "--schedules", "150", "--require", BROKEN[lock])
     found = result["found"]
     assert isinstance(found, dict), result["sentence"]
-    assert found["breaks"] == [BROKEN[lock]] and found["with_new_programs"]
+    assert found["violates"] == [BROKEN[lock]] and found["with_new_programs"]
 
 
 def test_a_search_of_a_c_lock_repeats_itself() -> None:

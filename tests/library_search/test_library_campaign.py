@@ -9,29 +9,27 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.search.campaign import Campaign, read_campaign, write_result
-from lockstorm.search.library_campaign import LibraryCampaign, resumed_library
-from lockstorm.search.library_plan import plan_library_search
-from lockstorm.search.library_search import merged_library, search_library
-from lockstorm.search.library_sessions import session_numbers, whole_sessions
+from lockstorm.search.campaign import Campaign, SearchKey, read_campaign, write_result
+from lockstorm.search.explore import merged, resumed, search_schedules
+from lockstorm.search.search_lines import FoundSchedule, ScheduleLines
+from lockstorm.search.search_plan import SearchPlan
+from lockstorm.search.sessions import session_numbers, whole_sessions
+from tests.helpers.searching import library_plan
 from tests.helpers.support import lockstorm
 
-SAME = ("schedules", "calls", "steps", "histories", "history_sha256", "groups", "verdict", "injected", "sentence")
-KEY = {"adapter": "redis-py", "library": "redis-py 8", "keep_going": True}
+SAME = ("schedules", "tried", "calls", "steps", "history_sha256", "groups", "properties", "injected", "sentence")
+KEY: SearchKey = {"lock": "adapter:redis-py", "build": "redis-py 8", "keep_going": True}
 
 
-def kept(path: Path, **chosen: Any) -> LibraryCampaign:
+def plan_of(**chosen: Any) -> SearchPlan:
+    return library_plan("redis-py", faults="none", **chosen)
+
+
+def kept(path: Path, **chosen: Any) -> Campaign:
     """The campaign of a search, written to a file and read again."""
-    plan = plan_library_search("redis-py", {"faults": "none", **chosen})
-    result = search_library(plan, lambda _: None, keep=partial(write_result, path))
-    assert "verdict" in result, result["sentence"]
-    return read_again(path)
-
-
-def read_again(path: Path) -> LibraryCampaign:
-    campaign = read_campaign(path, (LibraryCampaign, Campaign))
-    assert isinstance(campaign, LibraryCampaign)
-    return campaign
+    result = search_schedules(plan_of(**chosen), lambda _: None, keep=partial(write_result, path))
+    assert result.properties, result.sentence
+    return read_campaign(path)
 
 
 def test_sessions_follow_each_other() -> None:
@@ -44,13 +42,13 @@ def test_sessions_follow_each_other() -> None:
     assert [len(session_numbers(each)) for each in (0, 3, 4, 19)] == [50, 50, 200, 200]
 
 
-def made_up(shards: int, done: dict[int, int], **more: Any) -> LibraryCampaign:
+def made_up(shards: int, done: dict[int, int], **more: Any) -> Campaign:
     """A campaign in which so many schedules of each shard were tried; the digest of a schedule is its number."""
     digests = {}
     for shard, count in done.items():
         numbers = [number for session in range(shard - 1, 40, shards) for number in session_numbers(session)]
         digests[shard] = array("Q", numbers[:count]).tobytes()
-    return LibraryCampaign({**KEY, **more}, shards, digests)
+    return Campaign(key={**KEY, **more}, shards=shards, digests=digests)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +69,14 @@ def test_the_histories_of_shards_are_in_order(shards: int, done: dict[int, int],
 
 def test_what_counts_ends_with_what_was_found() -> None:
     campaign = made_up(2, {1: 100, 2: 100}, keep_going=False)
-    campaign.found = {"number": 130}
+    campaign.found = FoundSchedule(131, 131, [], [], ScheduleLines(1), ScheduleLines(1))
     assert campaign.is_over and campaign.until == 131 and list(campaign.histories()) == list(range(131))
 
 
 def test_a_shard_goes_on_where_it_has_stopped() -> None:
     campaign = made_up(2, {1: 300, 2: 100})
-    assert campaign.next_session(1) == 6 and campaign.next_number(1) == session_numbers(6).start
-    assert campaign.next_session(2) == 5 and campaign.next_number(2) == session_numbers(5).start
+    assert campaign.next_session(1) == 6 and campaign.next_place(1) == session_numbers(6).start
+    assert campaign.next_session(2) == 5 and campaign.next_place(2) == session_numbers(5).start
 
 
 @pytest.mark.slow("plays one search three times; the command of a campaign is run every day", seconds=15)
@@ -86,14 +84,10 @@ def test_sessions_of_shards_together_are_the_whole(tmp_path: Path) -> None:
     whole = kept(tmp_path / "whole", schedules=100)
     parts = [(f"{each}", kept(tmp_path / f"{each}", schedules=100, shard=f"{each}/2")) for each in (2, 1)]
     assert [part.done(int(name)) for name, part in parts] == [50, 50]
-    result, expected = merged_library(parts), merged_library([("whole", whole)])
-    assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}
+    result, expected = merged(parts), merged([("whole", whole)])
+    assert {key: getattr(result, key) for key in SAME} == {key: getattr(expected, key) for key in SAME}
     with pytest.raises(UsageError, match="two is of another campaign than one: seed is 2, not 1"):
-        merged_library([("one", parts[0][1]), ("two", made_up(2, {1: 50}, **{**parts[0][1].key, "seed": 2}))])
-
-
-def plan_of(schedules: int) -> Any:
-    return plan_library_search("redis-py", {"faults": "none", "schedules": schedules})
+        merged([("one", parts[0][1]), ("two", made_up(2, {1: 50}, **{**parts[0][1].key, "seed": 2}))])
 
 
 @pytest.mark.slow("plays, interrupts and resumes searches by commands", seconds=9)
@@ -111,7 +105,7 @@ def test_the_command_of_a_campaign_of_a_library(tmp_path: Path) -> None:
     for wrong, said in (
         (["--resume", str(path), "--seed", "2"], "--seed with --resume: the file sets it"),
         (["--resume", str(path), "--schedules", "100"], "nothing is left to try"),
-        (["--resume", str(path), "--adapter", "redis-py"], "the file names the adapter"),
+        (["--resume", str(path), "--adapter", "redis-py"], "names the adapter"),
         ([*words, "--result", str(path)], "exists already"),
         ([*words, "--shard", "3/2"], "--shard 3/2: K/N, K from 1 to N"),
     ):
@@ -120,6 +114,6 @@ def test_the_command_of_a_campaign_of_a_library(tmp_path: Path) -> None:
 
 
 def test_a_campaign_of_another_release_does_not_go_on() -> None:
-    campaign = made_up(1, {1: 50}, **{**plan_of(100).key, "library": "redis-py 1.0"})
-    with pytest.raises(UsageError, match=r"kept: it is of redis-py 1\.0, and the adapter hosts redis-py "):
-        resumed_library("kept", campaign, schedules=100)
+    campaign = made_up(1, {1: 50}, **{**plan_of(schedules=100).key, "build": "redis-py 1.0"})
+    with pytest.raises(UsageError, match=r"another build now: redis-py 1\.0 was tried, and here is redis-py "):
+        resumed("kept", campaign, schedules=100)

@@ -3,18 +3,21 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lockstorm.base.errors import UsageError
 from lockstorm.native.fault_names import fault_names
-from lockstorm.search import library_search
-from lockstorm.search.library_plan import PROMISES, plan_library_search
-from lockstorm.search.library_schedule_file import parse_library_schedule, read_library_schedule
-from lockstorm.search.library_search import replay_library, search_library
+from lockstorm.search import replay
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.replay import ReplayedLibrary, replay_library
+from lockstorm.search.schedule_file import parse_library_schedule, read_library_schedule
 from tests.helpers.planting_calls import RIGHT_CALLS
+from tests.helpers.searching import library_plan, search_json
 from tests.helpers.support import lockstorm
 
 # What is replaced in a right adapter, by what, and a promise that the search then has to find broken.
@@ -72,14 +75,14 @@ def planted(directory: Path, was: str = "", becomes: str = "") -> str:
 
 
 def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
-    return search_library(plan_library_search(adapter, chosen), lambda _: None)
+    return search_json(library_plan(adapter, **chosen))
 
 
 @pytest.mark.lengthy("plays a hundred schedules")
 def test_a_right_library_is_not_accused() -> None:
     result = searched("redis-py", schedules=100)
     assert result["found"] is None and result["exit"] == 0, result["sentence"]
-    assert result["schedules"] + result["unplayed"] == 100 and result["unplayed"] == 0, result["unplayed_reason"]
+    assert result["tried"] == 100 and result["unplayed"] == 0, result["unplayed_reason"]
     assert sum(result["injected"].values()) > 10
     assert "kept every promise in 100 schedules" in result["sentence"]
 
@@ -94,8 +97,8 @@ def test_a_right_library_is_not_accused_in_many_schedules(adapter: str) -> None:
 @pytest.mark.slow("plays 1,361 schedules; the last one went wrong", seconds=40)
 def test_what_a_client_without_a_part_holds_back_does_not_come_in_the_midst_of_a_schedule() -> None:
     """A request of the third client was late in an earlier schedule, and the next one has two clients."""
-    result = search_library(plan_library_search("redis-py", {"seed": 5, "schedules": 1361}), lambda _: None)
-    assert result["exit"] == 0 and result["schedules"] == 1361, result["sentence"]
+    result = search_json(library_plan("redis-py", seed=5, schedules=1361))
+    assert result["exit"] == 0 and result["tried"] == 1361, result["sentence"]
 
 
 @pytest.mark.slow("plays two hundred schedules", seconds=15)
@@ -137,7 +140,7 @@ def test_who_closes_a_connection_has_ended_its_subscription(tmp_path: Path, then
     """redis-py's PubSub.close() sends no UNSUBSCRIBE."""
     adapter = planted(tmp_path, TAKES_TOKEN, LISTENS.format(then).strip())
     result = searched(adapter, schedules=20, faults="none", require="residue")
-    assert (result["found"] or {"breaks": []})["breaks"] == breaks, result["sentence"]
+    assert (result["found"] or {"violates": []})["violates"] == breaks, result["sentence"]
 
 
 # The first grant of a program asks 45 times for one thing, and once for another; if that takes long, the lease goes.
@@ -158,7 +161,7 @@ def test_a_message_is_struck_although_there_are_few_of_its_sort(tmp_path: Path) 
     """It comes after the steps at which other faults strike."""
     adapter = planted(tmp_path, TAKES_TOKEN, ASKS_A_RARE_THING.strip())
     result = searched(adapter, schedules=400, lease_ms=1000, faults="hold-reply", require="lease-endless")
-    assert result["exit"] == 1 and result["found"]["number"] >= 200, result["sentence"]
+    assert result["exit"] == 1 and result["found"]["number"] > 200, result["sentence"]
     assert "hold-reply" in result["found"]["file"], result["found"]["file"]
 
 
@@ -176,24 +179,29 @@ def test_a_mistake_is_found(tmp_path: Path, mistake: str) -> None:
     result = searched(planted(tmp_path, was, becomes), schedules=SCHEDULES, faults="none", require=promise)
     assert result["exit"] == 1, result["sentence"]
     found = result["found"]
-    assert promise in found["breaks"] and found["with_new_programs"]
+    assert promise in found["violates"] and found["with_new_programs"]
     assert len(found["workload"]) <= found["calls_before_shrinking"]
     schedule = parse_library_schedule(found["file"], "found")
     again = replay_library(schedule, "found")
-    assert again["breaks"] == found["breaks"] and again["sentence"] == found["sentence"]
+    assert (again.violates, again.sentence) == (found["violates"], found["sentence"])
 
 
-def unplayable(*_: object) -> dict[str, Any]:
+def kept_this_time(replay_on: Callable[..., ReplayedLibrary], *what: object) -> ReplayedLibrary:
+    return structs.replace(replay_on(*what), violates=[])
+
+
+def unplayable(*_: object) -> ReplayedLibrary:
     raise UsageError("the schedule: line 6: this never comes up")
 
 
 @pytest.mark.slow("plays a search to its end, twice", seconds=15)
-@pytest.mark.parametrize("replay_on", [lambda *_: {"breaks": []}, unplayable], ids=["is kept", "cannot be played"])
+@pytest.mark.parametrize("replay_on", [kept_this_time, unplayable], ids=["is kept", "cannot be played"])
 def test_what_another_process_does_not_see_again_is_inconclusive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replay_on: Callable[..., dict[str, Any]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replay_on: Callable[..., ReplayedLibrary]
 ) -> None:
     was, becomes, promise = MISTAKES["half a lease"]
-    monkeypatch.setattr(library_search, "replay_on", replay_on)
+    original = replay.replay_library_on
+    monkeypatch.setattr(replay, "replay_library_on", partial(replay_on, original))
     result = searched(planted(tmp_path, was, becomes), schedules=SCHEDULES, faults="none", require=promise)
     assert result["exit"] == 3 and result["sentence"].startswith("Inconclusive: schedule"), result["sentence"]
     assert not result["found"]["with_new_programs"]
@@ -214,9 +222,9 @@ def test_a_search_goes_on_after_what_new_programs_do_not_show(tmp_path: Path) ->
     one, two = (
         searched(adapter, schedules=24, faults="none", require="lease-too-short", workers=workers) for workers in (1, 2)
     )
-    assert one["exit"] == 3 and one["found"] is None and one["schedules"] == 24, one["sentence"]
+    assert one["exit"] == 3 and one["found"] is None and one["tried"] == 24, one["sentence"]
     assert one["unrepeated"] > 2 and "did not break it again" in one["sentence"] and "; schedule " in one["sentence"]
-    assert one["verdict"]["lease-too-short"]["schedules"] == 0
+    assert one["verdict"]["lease-too-short"]["count"] == 0
     assert one["history_sha256"] == two["history_sha256"] and one["unrepeated"] == two["unrepeated"]
 
 
@@ -235,15 +243,15 @@ def test_only_the_forms_that_were_named_are_drawn(tmp_path: Path) -> None:
     found = searched(adapter, schedules=SCHEDULES, forms="lock; lock")["found"]
     acquires = [call for call in found["workload"] if " acquire " in call]
     assert acquires and all(call.endswith("form=lock") for call in acquires)
-    plan = plan_library_search(adapter, {"forms": " lock ;try"})
+    plan = library_plan(adapter, forms=" lock ;try")
     assert plan.forms == ("lock", "try") and plan.key["forms"] == "lock; try"
-    assert plan_library_search(adapter, {"forms": plan.key["forms"]}).key == plan.key
+    assert library_plan(adapter, forms=plan.key["forms"]).key == plan.key
 
 
 @pytest.mark.slow("plays one search three times; another one is repeated every day", seconds=13)
 def test_the_same_seed_is_the_same_search_with_any_number_of_processes() -> None:
     one, two = (searched("redis-py", schedules=60, faults="none", seed=5, workers=workers) for workers in (1, 2))
-    assert one["histories"] == two["histories"] == 60
+    assert one["schedules"] == two["schedules"] == 60
     assert one["history_sha256"] == two["history_sha256"]
     assert searched("redis-py", schedules=60, faults="none", seed=6)["history_sha256"] != one["history_sha256"]
 
@@ -339,7 +347,7 @@ def test_a_last_release_that_is_never_answered_breaks_its_promise(tmp_path: Path
         breaks="answer",
     )
     told = json.loads(lockstorm("replay", "--json", str(path)).stdout)
-    assert told["breaks"] == ["answer"], told["sentence"]
+    assert told["violates"] == ["answer"], told["sentence"]
 
 
 def test_what_is_left_of_a_resource_is_not_taken_for_another_ones(tmp_path: Path) -> None:
@@ -389,7 +397,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
 )
 def test_what_a_search_of_a_library_refuses(chosen: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        plan_library_search("python-redis-lock", chosen)
+        library_plan("python-redis-lock", **chosen)
 
 
 def test_an_adapter_of_version_1_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -414,7 +422,7 @@ def test_a_search_within_a_time_is_repeated_without_a_clock(tmp_path: Path) -> N
     words = ("explore", "--adapter", planted(tmp_path, was, becomes), "--faults", "none", "--workers", "1", "--json")
     first = json.loads(lockstorm(*words, "--time-limit", "60s").stdout)
     again = first["replay"].split()
-    assert again[again.index("--schedules") + 1] == str(first["found"]["number"] + 1) and "--time-limit" not in again
+    assert again[again.index("--schedules") + 1] == str(first["found"]["number"]) and "--time-limit" not in again
     second = json.loads(lockstorm(*again[1:], "--json").stdout)
     assert second["found"]["file"] == first["found"]["file"]
     assert second["replay"] == first["replay"]

@@ -24,11 +24,11 @@ BUGS = old_bugs()
 def test_a_published_bug_is_found_and_its_repair_is_not_accused(name: str) -> None:
     bug = BUGS[name]
     found = search_release(bug, bug.broken, bug.schedules)
-    assert found["exit"] == 1, found["sentence"]
-    assert found["library"]["version"] == bug.broken and found["found"]["with_new_programs"]
-    assert set(found["found"]["breaks"]) & set(bug.promises)
-    fixed = search_release(bug, bug.fixed, max(FIXED_LEAST, 2 * (found["found"]["number"] + 1)))
-    assert fixed["exit"] == 0 and fixed["library"]["version"] == bug.fixed, fixed["sentence"]
+    assert found.exit == 1 and found.found and found.library, found.sentence
+    assert found.library.version == bug.broken and found.found.with_new_programs
+    assert set(found.found.violates) & set(bug.promises)
+    fixed = search_release(bug, bug.fixed, max(FIXED_LEAST, 2 * found.found.number))
+    assert fixed.exit == 0 and fixed.library and fixed.library.version == bug.fixed, fixed.sentence
 
 
 def test_the_page_and_the_figures_are_those_of_the_entries() -> None:
@@ -36,8 +36,9 @@ def test_the_page_and_the_figures_are_those_of_the_entries() -> None:
     record = library_figures()
     assert list(record) == list(BUGS)
     for name, known in record.items():
-        assert len(known["found"]) == len(SEEDS) and max(known["found"]) <= BUGS[name].schedules
-        assert known["fixed_schedules"] >= max(FIXED_LEAST, 2 * max(known["found"]))
+        found = [number for number in known.found if number]
+        assert len(found) == len(SEEDS) and max(found) <= BUGS[name].schedules
+        assert known.fixed_schedules >= max(FIXED_LEAST, 2 * max(found))
 
 
 def test_a_wrong_entry_is_named(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lockstorm.base import paths
-from lockstorm.search.library_plan import PROMISES, plan_library_search
-from lockstorm.search.library_schedule_file import parse_library_schedule
-from lockstorm.search.library_search import replay_library, search_library
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.replay import replay_library
+from lockstorm.search.schedule_file import parse_library_schedule
 from tests.helpers.planting_libraries import (
     PlantedBug,
     mended_library,
@@ -18,6 +18,7 @@ from tests.helpers.planting_libraries import (
     planted_bugs,
     searched_forms,
 )
+from tests.helpers.searching import library_plan, search_json
 
 BUGS = planted_bugs()
 ADAPTERS = sorted({bug.adapter for bug in BUGS})
@@ -45,8 +46,7 @@ def every_library() -> Iterator[Any]:
 
 
 def searched(planted: str, adapter: str, schedules: int) -> dict[str, Any]:
-    chosen = {"schedules": schedules, "seed": 1, "workers": 2, "forms": searched_forms(adapter)}
-    return search_library(plan_library_search(planted, chosen), lambda _: None)
+    return search_json(library_plan(planted, schedules=schedules, workers=2, forms=searched_forms(adapter)))
 
 
 @pytest.mark.parametrize("bug", list(every_bug()))
@@ -55,10 +55,10 @@ def test_a_bug_of_a_library_is_found_and_repeats(tmp_path: Path, bug: PlantedBug
     result = searched(planted, bug.adapter, bug.schedules)
     assert result["exit"] == 1, result["sentence"]
     found = result["found"]
-    assert set(found["breaks"]) & set(bug.promises), result["sentence"]
+    assert set(found["violates"]) & set(bug.promises), result["sentence"]
     assert found["with_new_programs"] and len(found["workload"]) <= found["calls_before_shrinking"]
     again = replay_library(parse_library_schedule(found["file"], "found"), "found")
-    assert again["breaks"] == found["breaks"] and again["sentence"] == found["sentence"]
+    assert (again.violates, again.sentence) == (found["violates"], found["sentence"])
 
 
 @pytest.mark.parametrize(("adapter", "file", "schedules"), list(every_library()))

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
-from lockstorm.search.library_schedule_file import (
-    LibrarySchedule,
-    parse_library_schedule,
-    read_library_schedule,
-)
-from lockstorm.search.library_search import replay_library
+from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.search.replay import ReplayedLibrary, replay_library
+from lockstorm.search.schedule_file import LibrarySchedule, parse_library_schedule, read_library_schedule
+from lockstorm.search.search_lines import HostedOffer
 from lockstorm.search.standalone import FILE, PROGRAMS, phrases_of, standalone_program
 from lockstorm.search.standalone_plan import GAP_MS, Proof, standalone_plan
 from tests.helpers.outside_servers import outside_server
@@ -174,25 +173,24 @@ def test_a_program_is_written_for_no_other_schedule(tmp_path: Path) -> None:
 # --- what shows that a promise is broken ---
 
 
-def ask(at_ms: int, call: str, client: int = 1, **more: Any) -> dict[str, Any]:
-    event = {"event": "ask", "at_ns": at_ms * 1_000_000, "call": call, "client": client, "thread": 1, "lock": 1}
-    return {**event, "resource": 1, "mode": "exclusive", **more}
+def ask(at_ms: int, call: str, client: int = 1) -> CallEvent:
+    place = {"client": client, "thread": 1, "lock": 1, "resource": 1}
+    return CallEvent(kind="ask", at_ns=at_ms * 1_000_000, call=call, mode="exclusive", **place)  # type: ignore[arg-type]
 
 
-def answer(asked: dict[str, Any], place: int, at_ms: int, outcome: str = "ok") -> dict[str, Any]:
-    return {**asked, "event": "answer", "at_ns": at_ms * 1_000_000, "asked": place, "outcome": outcome}
+def answer(asked: CallEvent, place: int, at_ms: int, outcome: str = "ok") -> CallEvent:
+    return structs.replace(asked, kind="answer", at_ns=at_ms * 1_000_000, asked=place, outcome=outcome)
 
 
-def broken(promise: str, event: int, other: int = 0, expected_ms: int = 0, found_ms: int = 0) -> dict[str, Any]:
-    named = {"promise": promise, "sentence": "", "event": event, "other": other}
-    return {**named, "expected_ms": expected_ms, "found_ms": found_ms}
+def broken(promise: str, event: int, other: int = 0, expected_ms: int = 0, found_ms: int = 0) -> BrokenPromise:
+    return BrokenPromise(promise, "", event, other, expected_ms, found_ms)
 
 
 FIRST, RIVAL = ask(0, "acquire"), ask(500, "acquire", 2)
 GRANTED, BESIDE = answer(FIRST, 0, 0), answer(RIVAL, 2, 500)
 RELEASE = ask(1000, "release")
-LEASE = {"event": "lease", "at_ns": 0, "resource": 1}
-IDLE = {"event": "idle", "at_ns": 9_000_000_000}
+LEASE = CallEvent(kind="lease", at_ns=0, resource=1, remaining_ms=0)
+IDLE = CallEvent(kind="idle", at_ns=9_000_000_000)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +212,7 @@ IDLE = {"event": "idle", "at_ns": 9_000_000_000}
         ([FIRST, GRANTED, RIVAL, IDLE], broken("refusal", 3, 0, 4000, 9000), Proof("unanswered", 2)),
     ],
 )
-def test_what_shows_that_a_promise_is_broken(events: list[dict[str, Any]], what: dict[str, Any], proof: Proof) -> None:
+def test_what_shows_that_a_promise_is_broken(events: list[CallEvent], what: BrokenPromise, proof: Proof) -> None:
     assert standalone_plan(events, what).proof == proof
 
 
@@ -235,7 +233,7 @@ def test_a_cancellation_is_a_step_of_the_main_thread_which_python_has_not(tmp_pa
     plan = standalone_plan([FIRST, GRANTED, waiting, ask(500, "cancel", 2)], None)
     assert [(step.at_ms, step.cancels) for step in plan.steps] == [(500, 2)]
     events = [FIRST, GRANTED, waiting, ask(500, "cancel", 2)]
-    result = {"events": events, "broken": [], "breaks": [], "sentence": "", "library": {"name": "it", "version": "1"}}
+    result = ReplayedLibrary("it", HostedOffer("it", "1"), 1, [], [], [], events, "", "", 0)
     with pytest.raises(UsageError, match="Python ends no thread's call"):
         standalone_program(read_library_schedule(written(tmp_path)), result, "python")
 

@@ -127,7 +127,7 @@ def test_a_redirection_leads_to_the_node_that_has_the_key(tmp_path: Path, moved:
     assert result["exit"] == status, result["sentence"]
     if status:
         assert result["found"]["with_new_programs"]
-        assert set(result["found"]["breaks"]) & {"mutual_exclusion", "lease-too-short", "ownership"}
+        assert set(result["found"]["violates"]) & {"mutual_exclusion", "lease-too-short", "ownership"}
 
 
 @pytest.mark.slow("plays a search on a cluster", seconds=8)

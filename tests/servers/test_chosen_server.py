@@ -8,6 +8,7 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.search.explorer import Explorer
 from tests.helpers.support import lockstorm, trial
 
@@ -47,7 +48,7 @@ def test_sentinels_are_of_the_same_program(other: Path) -> None:
 
 
 def test_the_explorer_searches_on_the_chosen_server(other: Path) -> None:
-    with Explorer(1, 1, server=str(other)) as explorer:
+    with Explorer(lock_named("set-nx-px"), 1, server=str(other)) as explorer:
         (process,) = explorer.jobs[0].servers.values()
         assert program_of(process.pid) == other
 

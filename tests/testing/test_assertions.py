@@ -1,26 +1,31 @@
 """What a test can assert of a verdict."""
 
 import pytest
+from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.results.verdict import Evidence, PropertyVerdict
+from lockstorm.results.verdict import Evidence
 from lockstorm.scenario.play import inconclusive
-from lockstorm.testing.search_verdict import SearchVerdict
+from lockstorm.search.campaign import Campaign
+from lockstorm.search.search_lines import PropertyCount
+from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchedProperty, search_result
 
 REASON = "no client has a token"
-VERDICT = SearchVerdict(
-    json={},
+PLAN = plan_search(SearchRequest("none", schedules=1))
+COUNTS = PropertyCount()
+VIOLATED = [Evidence("two at once", 1, []), Evidence("again", 1, [])]
+VERDICT = structs.replace(
+    search_result(PLAN, Campaign(key=PLAN.key, shards=1), failed="a test"),
     properties={
-        "mutual_exclusion": PropertyVerdict("violated", 2, [Evidence("two at once", 1, []), Evidence("again", 1, [])]),
-        "integrity": PropertyVerdict("holds", 0, []),
-        "fencing": PropertyVerdict("inconclusive", 0, [], reason=REASON),
+        "mutual_exclusion": SearchedProperty(status="violated", count=2, evidence=VIOLATED, schedules=COUNTS),
+        "integrity": SearchedProperty(status="holds", count=0, evidence=[], schedules=COUNTS),
+        "fencing": SearchedProperty(status="inconclusive", count=0, evidence=[], reason=REASON, schedules=COUNTS),
     },
     sentence="Mutual exclusion violated, integrity holds",
     required=["mutual_exclusion", "integrity"],
     replay="lockstorm explore --lock none",
     exit=1,
-    schedules=1,
-    schedule=None,
 )
 LINES = [
     "Mutual exclusion violated, integrity holds",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from lockstorm.base.errors import UsageError
@@ -15,7 +16,11 @@ from lockstorm.scenario.play import play
 from lockstorm.search.search_plan import SearchRequest
 from lockstorm.zoo import zoo_pages
 from lockstorm.zoo.zoo import (
+    ExploredBug,
     Hunt,
+    ScriptedBug,
+    ZooEntry,
+    ZooResult,
     faults_in,
     run_zoo,
     trial_count,
@@ -25,7 +30,7 @@ from lockstorm.zoo.zoo import (
     zoo_numbers,
 )
 from lockstorm.zoo.zoo_entries import Bug, bugs, read_zoo
-from lockstorm.zoo.zoo_pages import read_record, record_key, recorded_zoo, updated_record
+from lockstorm.zoo.zoo_pages import RecordedBug, read_record, record_key, recorded_zoo, updated_record
 from lockstorm.zoo.zoo_table import show_zoo
 from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, lockstorm
@@ -176,26 +181,38 @@ def test_its_scenario_shows_the_bug_and_accuses_nobody_else(name: str) -> None:
 
 @pytest.mark.parametrize("name", daily(HUNTED, HUNTED[:2], "one more bug that the explorer finds", 9))
 def test_the_explorer_finds_it_alone(name: str) -> None:
-    hunted = run_zoo([replace(bugs()[name], scenario=None)], Hunt(), quiet)["entries"][0]["explored"]
-    assert (hunted["bug"], hunted["fixed"]) == ("violated", "holds"), hunted["sentence"]
-    assert hunted["schedules"] == read_record()[name]["explored"]["schedules"]  # the same on every machine
-    assert hunted["fixed_schedules"] == max(300, hunted["schedules"])
+    hunted = run_zoo([replace(bugs()[name], scenario=None)], Hunt(), quiet).entries[0].explored
+    recorded = read_record()[name].explored
+    assert hunted and recorded
+    assert (hunted.bug, hunted.fixed) == ("violated", "holds"), hunted.sentence
+    assert hunted.schedules == recorded.schedules  # the same on every machine
+    assert hunted.fixed_schedules == max(300, hunted.schedules)
 
 
 # --- what it comes to ---
 
 
-def status(bug: str, fixed: str) -> dict[str, Any]:
-    said = dict.fromkeys(("sentence", "fixed_sentence", "replay", "fixed_replay"), "said")
-    return {
-        "bug": bug,
-        "fixed": fixed,
-        "schedules": 7,
-        "fixed_schedules": 300,
-        "violates": ["liveness"],
-        "faults": ["kill-client"],
-        **said,
-    }
+SAID: dict[str, Any] = dict.fromkeys(("sentence", "fixed_sentence", "replay", "fixed_replay"), "said")
+
+
+def scripted_as(bug: str, fixed: str) -> ScriptedBug:
+    return ScriptedBug(bug=bug, fixed=fixed, **SAID)
+
+
+def explored_as(bug: str, fixed: str, schedules: int = 7, fixed_schedules: int = 300) -> ExploredBug:
+    return ExploredBug(
+        bug=bug,
+        fixed=fixed,
+        schedules=schedules,
+        fixed_schedules=fixed_schedules,
+        violates=["liveness"],
+        faults=["kill-client"],
+        **SAID,
+    )
+
+
+def result_of(*entries: ZooEntry, ok: bool = True) -> ZooResult:
+    return ZooResult(entries=[*entries], numbers=zoo_numbers(entries), seconds=None, interrupted=False, ok=ok)
 
 
 @pytest.mark.parametrize(
@@ -224,36 +241,39 @@ def test_a_result_in_a_word(
     scripted: tuple[str, str] | None, explored: tuple[str, str] | None, word: str, code: int
 ) -> None:
     bug = replace(bugs()["redis-py-818"], scenario="crash-before-expire" if scripted else None)
-    entry = zoo_entry(bug, scripted and status(*scripted), explored and status(*explored))
-    assert entry["result"] == word
-    assert entry["accused"] == ("violated" in [each[1] for each in (scripted, explored) if each])
-    assert zoo_exit_status({"entries": [entry]}) == code
+    entry = zoo_entry(bug, scripted and scripted_as(*scripted), explored and explored_as(*explored))
+    assert entry.result == word
+    assert entry.accused == ("violated" in [each[1] for each in (scripted, explored) if each])
+    assert zoo_exit_status(result_of(entry)) == code
     console = Console(width=160)
     with console.capture() as shown:
-        show_zoo(console, {"entries": [entry], "numbers": zoo_numbers([entry]), "interrupted": False, "ok": not code})
+        show_zoo(console, result_of(entry, ok=not code))
     assert word in shown.get()
 
 
 def test_one_that_was_missed_outweighs_what_is_not_known() -> None:
-    words = [{"result": word} for word in ("caught", "inconclusive", "missed", "not installed")]
-    assert zoo_exit_status({"entries": words}) == 1
-    assert zoo_exit_status({"entries": words[:2]}) == 3
-    assert zoo_exit_status({"entries": [words[0], words[3]]}) == 0
+    entry = zoo_entry(bugs()["redis-py-818"], None, None)
+    words = ("caught", "inconclusive", "missed", "not installed")
+    caught, unclear, missed, absent = (structs.replace(entry, result=word) for word in words)
+    assert zoo_exit_status(result_of(caught, unclear, missed, absent)) == 1
+    assert zoo_exit_status(result_of(caught, unclear)) == 3
+    assert zoo_exit_status(result_of(caught, absent)) == 0
 
 
 def test_the_numbers() -> None:
     bug = bugs()["redis-py-818"]
+    good = scripted_as("violated", "holds")
     shown = [
-        (status("violated", "holds"), {**status("violated", "holds"), "schedules": 5}),
-        (status("violated", "holds"), {**status("violated", "holds"), "schedules": 30}),
-        (status("violated", "holds"), {**status("holds", "violated"), "schedules": 1000, "fixed_schedules": 1000}),
-        (status("holds", "holds"), None),
+        (good, explored_as("violated", "holds", 5)),
+        (good, explored_as("violated", "holds", 30)),
+        (good, explored_as("holds", "violated", 1000, 1000)),
+        (scripted_as("holds", "holds"), None),
         (None, None),
     ]
     tuned = replace(bug, explore={"faults": "kill-client"}, tuned="why")
     each_bug = [bug, tuned, bug, bug, bug]
     numbers = zoo_numbers([zoo_entry(one, *pair) for one, pair in zip(each_bug, shown, strict=True)])
-    assert numbers == {
+    assert structs.asdict(numbers) == {
         "played": 4,
         "caught": 3,
         "hunted": 3,
@@ -282,12 +302,13 @@ def test_a_lock_without_the_bug_is_a_missed_bug_and_one_with_it_is_accused() -> 
     told: list[str] = []
     hunt = Hunt(schedules=40)
     result = run_zoo([wrong], hunt, told.append)
-    entry = result["entries"][0]
-    assert (entry["result"], entry["caught"], entry["accused"]) == ("accused", False, True)
-    assert (entry["scripted"]["bug"], entry["scripted"]["fixed"]) == ("holds", "violated")
-    assert (entry["explored"]["bug"], entry["explored"]["fixed"]) == ("holds", "violated")
-    assert entry["explored"]["schedules"] == 40
-    assert not result["ok"] and zoo_exit_status(result) == 1
+    (entry,) = result.entries
+    assert entry.scripted and entry.explored
+    assert (entry.result, entry.caught, entry.accused) == ("accused", False, True)
+    assert (entry.scripted.bug, entry.scripted.fixed) == ("holds", "violated")
+    assert (entry.explored.bug, entry.explored.fixed) == ("holds", "violated")
+    assert entry.explored.schedules == 40
+    assert not result.ok and zoo_exit_status(result) == 1
     assert len(told) == trial_count([wrong], hunt) == 4
 
 
@@ -296,8 +317,8 @@ def test_interrupted_it_says_what_is_known() -> None:
         raise KeyboardInterrupt
 
     result = run_zoo([bugs()["redis-py-818"]], None, interrupt)
-    assert result["interrupted"] and not result["ok"]
-    assert result["entries"][0]["result"] == "not played"
+    assert result.interrupted and not result.ok
+    assert result.entries[0].result == "not played"
 
 
 # --- the command ---
@@ -371,24 +392,25 @@ def test_every_entry_is_recorded_as_it_is_now() -> None:
     known = read_record()
     assert set(known) == set(bugs()), "run lockstorm zoo --record"
     for name, bug in bugs().items():
-        assert known[name]["key"] == record_key(bug), (
+        assert known[name].key == record_key(bug), (
             f"{name} is not what was recorded: lockstorm zoo --record --bug {name}"
         )
-    assert {entry["result"] for entry in recorded_zoo()["entries"]} == {"caught"}
+    assert {entry.result for entry in recorded_zoo().entries} == {"caught"}
 
 
 def test_only_what_was_caught_is_recorded(tmp_path: Path) -> None:
     caught, missed = (bugs()[name] for name in ("redis-py-818", "redisson-5761"))
-    good, bad = status("violated", "holds"), status("holds", "holds")
-    result = {"entries": [zoo_entry(caught, good, good), zoo_entry(missed, bad, bad)]}
+    both = [scripted_as("violated", "holds"), explored_as("violated", "holds")]
+    neither = [scripted_as("holds", "holds"), explored_as("holds", "holds")]
+    result = result_of(zoo_entry(caught, *both), zoo_entry(missed, *neither))  # type: ignore[arg-type]
     path = tmp_path / "record.json"
-    kept: dict[str, Any] = {"missed before": {}, missed.name: {"key": {}, "scripted": None, "explored": None}}
-    path.write_text(json.dumps({"entries": kept}))
-    entries = updated_record(result, path)["entries"]
-    assert list(entries) == [caught.name, missed.name]  # the one that is no entry any more is gone
-    assert entries[caught.name]["key"] == record_key(caught)
-    assert entries[caught.name]["explored"]["schedules"] == 7
-    assert entries[missed.name] == kept[missed.name]
+    nothing: dict[str, Any] = {"key": {}, "scripted": None, "explored": None}
+    path.write_text(json.dumps({"entries": {"missed before": nothing, missed.name: nothing}}))
+    record = updated_record(result, path)
+    assert list(record) == [caught.name, missed.name]  # the one that is no entry any more is gone
+    assert record[caught.name].key == record_key(caught)
+    assert record[caught.name].explored == both[1]
+    assert record[missed.name] == RecordedBug({}, None, None)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"entries": 5}'])

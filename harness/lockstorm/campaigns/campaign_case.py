@@ -12,34 +12,25 @@ import msgspec
 from lockstorm.gate.gate_plan import GateJob
 from lockstorm.gate.worker import KeptJob, play_kept_job
 from lockstorm.process.process import Sandbox
+from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.worker_pool import play_request
+from lockstorm.search.campaign import ShownSchedule
 from lockstorm.search.explore import search_piece
 from lockstorm.search.explorer import SearchOutcome
-from lockstorm.search.library_plan import LibraryPlan, plan_library_search
-from lockstorm.search.library_search import search_library_piece
 from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import TrialSettings
-from lockstorm.zoo.zoo import Hunt, explore_bug
+from lockstorm.zoo.zoo import ExploredBug, Hunt, explore_bug
 from lockstorm.zoo.zoo_entries import bugs
 
 
-class LockPiece(msgspec.Struct, frozen=True, tag="explore"):
-    """Schedules of a search of a C lock, from `first` to before `until`."""
+class SearchPiece(msgspec.Struct, frozen=True, tag="explore"):
+    """Schedules of a search, from the place `first` to before `until`; of a library from the session `first` on."""
 
-    request: dict[str, Any]  # fields of SearchRequest
+    request: SearchRequest
     first: int
-    until: int
-
-
-class LibraryPiece(msgspec.Struct, frozen=True, tag="explore-library"):
-    """Sessions of a search of a library, from `session` on, up to before the schedule `until`."""
-
-    adapter: str
-    chosen: dict[str, Any]  # options of `lockstorm explore`
-    session: int
     until: int
 
 
@@ -52,8 +43,7 @@ class TrialCase(msgspec.Struct, frozen=True, tag="trial"):
 class StormCase(msgspec.Struct, frozen=True, tag="storm"):
     """A storm with one seed."""
 
-    request: TrialSettings
-    storm: dict[str, Any]  # the other fields of StormRequest
+    storm: StormRequest
     seed: int
 
 
@@ -70,14 +60,21 @@ class GateCase(msgspec.Struct, frozen=True, tag="gate"):
     job: GateJob
 
 
-CampaignCase = LockPiece | LibraryPiece | TrialCase | StormCase | HuntCase | GateCase
+Plain = dict[str, Any]  # a case or an answer as JSON, on its way between machines
+CampaignCase = SearchPiece | TrialCase | StormCase | HuntCase | GateCase
 
 
 class PieceAnswer(msgspec.Struct, frozen=True):
     """What a piece of a search came to. `shown`: what the smallest schedule shows, if there is one."""
 
     outcome: SearchOutcome
-    shown: dict[str, Any] | None
+    shown: ShownSchedule | None
+
+
+class Unplayable(msgspec.Struct, frozen=True):
+    """The answer to a case that could not be played."""
+
+    error: str
 
 
 class StormAnswer(msgspec.Struct, frozen=True):
@@ -102,13 +99,11 @@ def unpacked(text: str) -> bytes:
     return zlib.decompress(base64.b64decode(text))
 
 
-def play_case(case: CampaignCase) -> Any:
+def play_case(case: CampaignCase) -> PieceAnswer | TrialSummary | StormAnswer | ExploredBug | GateAnswer:
     """Plays a case on this machine, and returns its answer."""
     match case:
-        case LockPiece():
-            return PieceAnswer(*search_piece(lock_plan(case), case.first, case.until))
-        case LibraryPiece():
-            return PieceAnswer(*search_library_piece(library_plan(case), case.session, case.until))
+        case SearchPiece():
+            return PieceAnswer(*search_piece(piece_plan(case.request), case.first, case.until))
         case TrialCase():
             return play_request(case.request)
         case StormCase():
@@ -119,22 +114,14 @@ def play_case(case: CampaignCase) -> Any:
             return _play_gate_job(case.job)
 
 
-def lock_plan(piece: LockPiece) -> SearchPlan:
-    return plan_search(SearchRequest(**piece.request))
-
-
-def library_plan(piece: LibraryPiece) -> LibraryPlan:
-    return _library_plan(piece.adapter, msgspec.json.encode(piece.chosen))
-
-
 @cache
-def _library_plan(adapter: str, chosen: bytes) -> LibraryPlan:
-    """Asks the adapter what it hosts, once in each process."""
-    return plan_library_search(adapter, msgspec.json.decode(chosen))
+def piece_plan(request: SearchRequest) -> SearchPlan:
+    """Planned once in each process: an adapter is asked what it hosts."""
+    return plan_search(request)
 
 
 def _play_storm(case: StormCase) -> StormAnswer:
-    plan = plan_storm(StormRequest(case.request, **case.storm), case.seed)
+    plan = plan_storm(case.storm, case.seed)
     with closing(Sandbox()) as sandbox:  # whose directory is removed even if this process is killed
         history = sandbox.directory / "history"
         result = run_storm(plan, save=history)
@@ -153,6 +140,12 @@ def _play_gate_job(job: GateJob) -> GateAnswer:
 
 def is_real_time(case: CampaignCase) -> bool:
     """Whether the processes of a case may use every core. A search has its own way to choose one."""
-    if isinstance(case, TrialCase | StormCase):
-        return case.request.time != "virtual"
-    return not isinstance(case, GateCase) or case.job.request.time != "virtual"
+    match case:
+        case TrialCase():
+            return case.request.time != "virtual"
+        case StormCase():
+            return case.storm.request.time != "virtual"
+        case GateCase():
+            return case.job.request.time != "virtual"
+        case _:
+            return True

@@ -2,29 +2,30 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from lockstorm.base.version import VERSION
-from lockstorm.campaigns.campaign_case import CampaignCase, HuntCase, StormAnswer, StormCase, unpacked
+from lockstorm.campaigns.campaign_case import HuntCase, StormAnswer, StormCase, unpacked
 from lockstorm.campaigns.campaign_file import (
     CampaignEntry,
     GateEntry,
-    LibrarySearchEntry,
-    LockSearchEntry,
     MatrixEntry,
+    SearchEntry,
     StormEntry,
     ZooEntry,
 )
 from lockstorm.campaigns.case_pool import CasePool, GatePool, MatrixPool
-from lockstorm.campaigns.search_pieces import LibrarySearch, LockSearch, PieceSearch
+from lockstorm.campaigns.search_pieces import PieceSearch
 from lockstorm.gate.gate import play_and_judge
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.matrix.matrix import cell_unavailable_reason, matrix_exit_status, play_matrix, time_of
+from lockstorm.results.gate_verdict import GateVerdict
+from lockstorm.results.matrix_result import MatrixResult
+from lockstorm.results.verdict import TrialResult
+from lockstorm.search.search_result import SearchResult
 from lockstorm.storm.storm import StormSummary
-from lockstorm.zoo.zoo import play_scenarios, trial_count, zoo_exit_status, zoo_result
+from lockstorm.storm.storm_plan import StormRequest
+from lockstorm.zoo.zoo import ExploredBug, ZooResult, play_scenarios, trial_count, zoo_exit_status, zoo_result
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class EntryResult:
 
     exit: int
     sentence: str
-    result: msgspec.Struct | dict[str, Any]  # as its command prints it
+    result: SearchResult | MatrixResult | TrialResult | ZooResult | GateVerdict  # as its command prints it
     files: dict[str, bytes] = field(default_factory=dict)
     again: str = ""  # the command that shows what was found
 
@@ -42,15 +43,11 @@ def _ignore(_what: str) -> None:
     """The progress of a campaign counts cases."""
 
 
-def piece_search(entry: LockSearchEntry | LibrarySearchEntry) -> PieceSearch:
-    return LockSearch(entry) if isinstance(entry, LockSearchEntry) else LibrarySearch(entry)
-
-
 def count_cases(entry: CampaignEntry) -> int:
     """The number of cases of an entry; a search that finds something plays fewer."""
     match entry:
-        case LockSearchEntry() | LibrarySearchEntry():
-            return len(piece_search(entry).cases())
+        case SearchEntry():
+            return len(PieceSearch(entry.request, entry.cut).cases())
         case MatrixEntry():
             playable = [
                 cell for cell in entry.cells if not cell_unavailable_reason(cell) and time_of(*cell[:2], entry.time)
@@ -68,7 +65,7 @@ def count_cases(entry: CampaignEntry) -> int:
 def play_entry(entry: CampaignEntry, pool: CasePool, directory: Path) -> EntryResult:
     """Plays an entry to its end. `directory`: of the campaign."""
     match entry:
-        case LockSearchEntry() | LibrarySearchEntry():
+        case SearchEntry():
             return _play_search(entry, pool)
         case MatrixEntry():
             return _play_matrix(entry, pool)
@@ -80,12 +77,11 @@ def play_entry(entry: CampaignEntry, pool: CasePool, directory: Path) -> EntryRe
             return _play_gate(entry, pool, directory)
 
 
-def _play_search(entry: LockSearchEntry | LibrarySearchEntry, pool: CasePool) -> EntryResult:
-    result = piece_search(entry).play(pool)
-    found = result["found"]
-    files = {"schedule": found["file"].encode()} if found else {}
-    again = f"lockstorm replay {entry.name}.schedule" if found else ""
-    return EntryResult(result["exit"], result["sentence"], result, files, again)
+def _play_search(entry: SearchEntry, pool: CasePool) -> EntryResult:
+    result = PieceSearch(entry.request, entry.cut).play(pool)
+    files = {"schedule": result.schedule.encode()} if result.schedule else {}
+    again = f"lockstorm replay {entry.name}.schedule" if result.schedule else ""
+    return EntryResult(result.exit, result.sentence, result, files, again)
 
 
 def _play_matrix(entry: MatrixEntry, pool: CasePool) -> EntryResult:
@@ -100,27 +96,26 @@ def _play_matrix(entry: MatrixEntry, pool: CasePool) -> EntryResult:
 def _play_storms(entry: StormEntry, pool: CasePool) -> EntryResult:
     storm = entry.storm
     summary = StormSummary(storm)
-    seeds = range(entry.request.seed, entry.request.seed + storm.trials)
-    one = {key: value for key, value in entry.chosen.items() if key != "trials"}
-    cases: list[CampaignCase] = [StormCase(entry.request, one, seed) for seed in seeds]
-    answers = {number: msgspec.convert(answer, StormAnswer) for number, answer in pool.play_all(cases)}
+    first, one = storm.request.seed, replace(storm, trials=StormRequest.trials)
+    cases = [StormCase(one, seed) for seed in range(first, first + storm.trials)]
+    answers = dict(pool.play_all(cases, StormAnswer))
     for number in range(len(cases)):
         summary.add(answers[number].result)
     result = summary.as_result()
     history = next((answers[number].history for number in range(len(cases)) if answers[number].history), "")
     files = {"history": unpacked(history)} if history else {}
     again = result.of_storm.first_violation.replay if result.of_storm.first_violation else ""
-    return EntryResult(result.exit, result.sentence, msgspec.to_builtins(result), files, again)
+    return EntryResult(result.exit, result.sentence, result, files, again)
 
 
 def _play_zoo(entry: ZooEntry, pool: CasePool) -> EntryResult:
     scripted = dict(play_scenarios(entry.bugs, _ignore, MatrixPool(pool)))
     hunted = [bug.name for bug in entry.bugs if bug.explore is not None] if entry.hunt else []
-    cases: list[CampaignCase] = [HuntCase(name, entry.hunt) for name in hunted if entry.hunt]
-    explored = {hunted[number]: answer for number, answer in pool.play_all(cases)}
+    cases = [HuntCase(name, entry.hunt) for name in hunted if entry.hunt]
+    explored = {hunted[number]: answer for number, answer in pool.play_all(cases, ExploredBug)}
     result = zoo_result(entry.bugs, entry.hunt, scripted, explored)
-    numbers = result["numbers"]
-    sentence = f"{numbers['caught']} of {numbers['played']} bugs caught, {numbers['false_alarms']} false alarms"
+    numbers = result.numbers
+    sentence = f"{numbers.caught} of {numbers.played} bugs caught, {numbers.false_alarms} false alarms"
     return EntryResult(zoo_exit_status(result), sentence, result)
 
 

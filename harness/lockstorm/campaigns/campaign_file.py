@@ -2,10 +2,11 @@
 each. A key of an entry is an option of the command of that name, with _ in the place of -."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
@@ -13,12 +14,11 @@ from lockstorm.base.toml_table import TomlTable, read_toml
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.locks import plugin
-from lockstorm.locks.adapter import PREFIX
+from lockstorm.locks.adapter import PREFIX, is_adapter
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.matrix import choose_cells
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.play import usual_time
-from lockstorm.search.library_plan import OPTIONS, plan_library_search
 from lockstorm.search.search_plan import EXHAUSTIVE, SCHEDULES_MOST, SearchRequest, plan_search
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import SEED_LIMIT, TrialSettings
@@ -43,6 +43,8 @@ TRIAL_KEYS = (
 )
 STORM_KEYS = ("faults", "trials", "longest", "bound", "work", "wait")
 
+Checked = TypeVar("Checked")
+
 
 SEARCH_KEYS = tuple(option.key for option in options_of(SearchRequest).values())
 KEYS = {
@@ -56,22 +58,12 @@ KEYS = {
 
 
 @dataclass(frozen=True)
-class LockSearchEntry:
-    """A search of a C lock."""
+class SearchEntry:
+    """A search of a C lock or of a library."""
 
     name: str
     request: SearchRequest
-    cut: int
-
-
-@dataclass(frozen=True)
-class LibrarySearchEntry:
-    """A search of a library. `chosen`: the options of `lockstorm explore`."""
-
-    name: str
-    adapter: str
-    chosen: dict[str, Any]
-    cut: int
+    cut: int  # schedules in a case
 
 
 @dataclass(frozen=True)
@@ -85,15 +77,10 @@ class MatrixEntry:
 
 @dataclass(frozen=True)
 class StormEntry:
-    """Storms over one lock, each with the next seed. `chosen`: fields of StormRequest."""
+    """Storms over one lock, each with the next seed."""
 
     name: str
-    request: TrialSettings
-    chosen: dict[str, Any]
-
-    @property
-    def storm(self) -> StormRequest:
-        return StormRequest(self.request, **self.chosen)
+    storm: StormRequest
 
 
 @dataclass(frozen=True)
@@ -111,7 +98,7 @@ class GateEntry:
     policy: Path
 
 
-CampaignEntry = LockSearchEntry | LibrarySearchEntry | MatrixEntry | StormEntry | ZooEntry | GateEntry
+CampaignEntry = SearchEntry | MatrixEntry | StormEntry | ZooEntry | GateEntry
 
 
 @dataclass(frozen=True)
@@ -195,7 +182,7 @@ def _locks(table: TomlTable, place: Path) -> list[tuple[str, str]]:
     return [(name if len(found) == 1 else f"{name}-{each}", lock) for each, lock in found]
 
 
-def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, Any]:
+def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, Any]:  # fields of `owner`
     """The fields of a dataclass with options that the table sets."""
     chosen: dict[str, Any] = {}
     for name, option in options_of(owner).items():
@@ -226,32 +213,15 @@ def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
     if "schedules" not in chosen:
         raise table.error(None, "[[explore]] lacks schedules: its budget")
     for name, lock in _locks(table, place):
-        cut = table.number("cut", 1, SCHEDULES_MOST)
-        if lock.startswith(PREFIX):
-            yield _library_search(table, name, lock.removeprefix(PREFIX), chosen, cut or CUT_OF_LIBRARY)
-        else:
-            yield _lock_search(table, name, lock, chosen, cut or CUT_OF_LOCK)
+        usual_cut = CUT_OF_LIBRARY if is_adapter(lock) else CUT_OF_LOCK
+        request = SearchRequest(lock, **chosen)
+        if request.strategy == EXHAUSTIVE:
+            raise table.error("strategy", "exhaustive goes from one schedule to the next: it cannot be cut into cases")
+        _checked(table, partial(plan_search, request))
+        yield SearchEntry(name, request, table.number("cut", 1, SCHEDULES_MOST) or usual_cut)
 
 
-def _lock_search(table: TomlTable, name: str, lock: str, chosen: dict[str, Any], cut: int) -> LockSearchEntry:
-    request = SearchRequest(lock, **chosen)
-    if request.strategy == EXHAUSTIVE:
-        raise table.error("strategy", "exhaustive goes from one schedule to the next: it cannot be cut into cases")
-    _checked(table, lambda: plan_search(request))
-    return LockSearchEntry(name, request, cut)
-
-
-def _library_search(table: TomlTable, name: str, adapter: str, chosen: dict[str, Any], cut: int) -> LibrarySearchEntry:
-    entry = LibrarySearchEntry(name, adapter, {key: value for key, value in chosen.items() if value is not False}, cut)
-    unknown = [key for key in entry.chosen if key not in OPTIONS]
-    if unknown:
-        key = options_of(SearchRequest)[unknown[0]].key
-        raise table.error(key, f"{key}: a search of a library draws it, or has none")
-    _checked(table, lambda: plan_library_search(adapter, entry.chosen))
-    return entry
-
-
-def _checked(table: TomlTable, check: Any) -> Any:
+def _checked(table: TomlTable, check: Callable[[], Checked]) -> Checked:
     """The result of a check of the whole entry; its UsageError gets the entry's line."""
     try:
         return check()
@@ -271,16 +241,19 @@ def _matrix(table: TomlTable) -> MatrixEntry:
     return MatrixEntry(_name(table, "matrix"), tuple(cells), time, repeat, 1 if seed is None else seed)
 
 
+def _usual_time(lock: str) -> str:
+    return usual_time(lock_named(lock))
+
+
 def _storms(table: TomlTable, place: Path) -> Iterator[StormEntry]:
     for name, lock in _locks(table, place):
         given = _chosen(table, TrialSettings, TRIAL_KEYS)
-        time = given.pop("time", None) or _checked(table, lambda lock=lock: usual_time(lock_named(lock)))
+        time = given.pop("time", None) or _checked(table, partial(_usual_time, lock))
         entry = StormEntry(
             name if "name" in table.values else f"storm-{name}",
-            TrialSettings(lock, "storm", time=time, **given),
-            _chosen(table, StormRequest, STORM_KEYS),
+            StormRequest(TrialSettings(lock, "storm", time=time, **given), **_chosen(table, StormRequest, STORM_KEYS)),
         )
-        _checked(table, lambda entry=entry: plan_storm(entry.storm))
+        _checked(table, partial(plan_storm, entry.storm))
         yield entry
 
 

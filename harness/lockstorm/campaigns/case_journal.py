@@ -6,12 +6,11 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from lockstorm.base.errors import UsageError
-from lockstorm.campaigns.campaign_case import CampaignCase
+from lockstorm.campaigns.campaign_case import CampaignCase, Plain
 
 NAME = "cases.jsonl"
 
@@ -27,7 +26,7 @@ class CaseJournal:
 
     def __init__(self, path: Path) -> None:
         """Reads what is there. A last line that was not written to its end is dropped. UsageError for any other."""
-        self._answers: dict[str, dict[str, Any]] = {}
+        self._answers: dict[str, Plain] = {}
         self._lock = threading.Lock()
         whole = self._read(path)
         self._file = path.open("ab")
@@ -49,11 +48,11 @@ class CaseJournal:
             whole += len(line)
         return whole
 
-    def answer(self, key: str) -> dict[str, Any] | None:
+    def answer(self, key: str) -> Plain | None:
         """The answer of a case that was played; None: it was not."""
         return self._answers.get(key)
 
-    def add(self, key: str, answer: dict[str, Any]) -> bool:
+    def add(self, key: str, answer: Plain) -> bool:
         """False: the case has an answer already, which stays."""
         with self._lock:
             if key in self._answers:

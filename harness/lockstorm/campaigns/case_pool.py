@@ -2,14 +2,21 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import msgspec
 from msgspec import structs
 
 from lockstorm.base.atomic_file import write_bytes, write_json
 from lockstorm.base.errors import Inconclusive
-from lockstorm.campaigns.campaign_case import CampaignCase, GateAnswer, GateCase, TrialCase, unpacked
+from lockstorm.campaigns.campaign_case import (
+    CampaignCase,
+    GateAnswer,
+    GateCase,
+    TrialCase,
+    Unplayable,
+    unpacked,
+)
 from lockstorm.campaigns.case_journal import CaseJournal, case_key
 from lockstorm.campaigns.dask_engine import DaskEngine
 from lockstorm.gate.worker import KeptJob
@@ -18,6 +25,8 @@ from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import inconclusive, trial_result
 from lockstorm.scenario.worker_pool import trial_summary
 from lockstorm.trial.settings import TrialSettings
+
+Answer = TypeVar("Answer")
 
 
 class Unplayed(Inconclusive):
@@ -30,30 +39,32 @@ class CasePool:
     def __init__(self, engine: DaskEngine, journal: CaseJournal, name: str, on_case: Callable[[], object]) -> None:
         self._engine, self._journal, self._name, self._on_case = engine, journal, name, on_case
 
-    def play_all(self, cases: Sequence[CampaignCase]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def play_all(self, cases: Sequence[CampaignCase], kind: type[Answer]) -> Iterator[tuple[int, Answer]]:
         """Yields the number and the answer of each case, as it ends. Unplayed for one that could not be played."""
-        for number, answer in self.play_each(cases):
-            if "error" in answer:
-                raise Unplayed(answer["error"])
+        for number, answer in self.play_each(cases, kind):
+            if isinstance(answer, Unplayable):
+                raise Unplayed(answer.error)
             yield number, answer
 
-    def play_each(self, cases: Sequence[CampaignCase]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The same; the answer of a case that could not be played is {"error": reason}."""
+    def play_each(self, cases: Sequence[CampaignCase], kind: type[Answer]) -> Iterator[tuple[int, Answer | Unplayable]]:
+        """The same, with the reason in place of the answer of a case that could not be played."""
         keys = [case_key(self._name, case) for case in cases]
         left = []
         for number, key in enumerate(keys):
-            answer = self._journal.answer(key)
-            if answer is None:
+            known = self._journal.answer(key)
+            if known is None:
                 left.append(number)
                 continue
             self._on_case()
-            yield number, answer
+            yield number, msgspec.convert(known, kind)
         plain = [msgspec.to_builtins(cases[number]) for number in left]
         for place, answer in self._engine.play_all(plain, [keys[number] for number in left]) if left else ():
-            if "error" not in answer:
-                self._journal.add(keys[left[place]], answer)
             self._on_case()
-            yield left[place], answer
+            if "error" in answer:
+                yield left[place], msgspec.convert(answer, Unplayable)
+            else:
+                self._journal.add(keys[left[place]], answer)
+                yield left[place], msgspec.convert(answer, kind)
 
 
 class MatrixPool:
@@ -69,27 +80,24 @@ class MatrixPool:
         """Every case has ended, or was given up."""
 
     def play_all(self, requests: Sequence[TrialSettings]) -> Iterator[tuple[int, TrialSummary]]:
-        for number, answer in self._cases.play_each([TrialCase(request) for request in requests]):
-            lost = answer.get("error")
-            if lost:
-                yield number, trial_summary(requests[number], inconclusive(lost))
-            else:
-                yield number, msgspec.convert(answer, TrialSummary)
+        for number, answer in self._cases.play_each([TrialCase(request) for request in requests], TrialSummary):
+            if isinstance(answer, Unplayable):
+                answer = trial_summary(requests[number], inconclusive(answer.error))
+            yield number, answer
 
 
 class GatePool(MatrixPool):
     """The same for the trials of a policy: what they leave is put where the run is kept."""
 
     def play_all(self, requests: Sequence[KeptJob]) -> Iterator[tuple[int, TrialResult]]:  # type: ignore[override]
-        for number, answer in self._cases.play_each([GateCase(kept.job) for kept in requests]):
+        for number, answer in self._cases.play_each([GateCase(kept.job) for kept in requests], GateAnswer):
             kept = requests[number]
-            yield number, self._lost(kept, answer["error"]) if "error" in answer else self._kept(kept, answer)
+            yield number, self._lost(kept, answer.error) if isinstance(answer, Unplayable) else self._kept(kept, answer)
 
-    def _kept(self, kept: KeptJob, answer: dict[str, Any]) -> TrialResult:
-        told = msgspec.convert(answer, GateAnswer)
-        for suffix, content in told.files.items():
+    def _kept(self, kept: KeptJob, answer: GateAnswer) -> TrialResult:
+        for suffix, content in answer.files.items():
             write_bytes(Path(kept.directory) / f"{kept.job.name}{suffix}", unpacked(content))
-        return told.result
+        return answer.result
 
     def _lost(self, kept: KeptJob, reason: str) -> TrialResult:
         job = kept.job

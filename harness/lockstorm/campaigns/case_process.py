@@ -3,9 +3,8 @@ case per line from its standard input, and answers each with a line. A case that
 it, and whatever a case has started ends when the worker ends."""
 
 import sys
-from typing import Any
 
-from lockstorm.campaigns.campaign_case import CampaignCase, is_real_time, play_case
+from lockstorm.campaigns.campaign_case import CampaignCase, Plain, is_real_time, play_case
 from lockstorm.scenario.worker_pool import Worker, serve
 
 MODULE = "lockstorm.campaigns.case_process"
@@ -22,7 +21,7 @@ class CaseProcess:
         self._core = core
         self._process: Worker | None = None
 
-    def play(self, case: dict[str, Any]) -> dict[str, Any]:
+    def play(self, case: Plain) -> Plain:
         """The answer to a case, both as JSON; {"error": reason} of one that could not be played."""
         process = self._process = self._process or Worker(self._core, MODULE)
         process.begin(0, case)

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.version import VERSION
+from lockstorm.campaigns.campaign_case import Plain
 from lockstorm.campaigns.case_process import CaseProcess
 
 LOCAL = "local"
@@ -38,7 +39,7 @@ class EngineLost(Inconclusive):
 _case_process: CaseProcess | None = None
 
 
-def play_on_worker(case: dict[str, Any], version: str) -> dict[str, Any]:
+def play_on_worker(case: Plain, version: str) -> Plain:
     """Runs on a worker of the engine: the answer to a case, both as JSON."""
     worker = _distributed().get_worker()
     global _case_process
@@ -117,7 +118,7 @@ class DaskEngine:
         dashboard = f", dashboard {self.client.dashboard_link}" if has_dashboard() else ""
         return f"{count} worker{'' if count == 1 else 's'} at {self.on}{dashboard}"
 
-    def play_all(self, cases: Sequence[dict[str, Any]], keys: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def play_all(self, cases: Sequence[Plain], keys: Sequence[str]) -> Iterator[tuple[int, Plain]]:
         """Yields the number and the answer of each case, as it ends. What is not needed any more when the caller stops
         is given up. `keys`: a name for each, by which the engine knows it; the same case may be asked for again."""
         futures = [
@@ -145,9 +146,9 @@ class DaskEngine:
             time.sleep(LOOK_EVERY_S)
         return ended
 
-    def _answer(self, future: Any) -> dict[str, Any]:
+    def _answer(self, future: Any) -> Plain:
         if future.status == "finished":
-            answer: dict[str, Any] = future.result()
+            answer: Plain = future.result()
             return answer
         if future.status == "error" and isinstance(
             future.exception(), import_module("distributed.scheduler").KilledWorker

@@ -1,44 +1,59 @@
-"""Prints the progress and the result of a search in a terminal."""
+"""Prints the progress and the result of a search, and of the replay of a library's schedule, in a terminal."""
 
 import math
+from collections import Counter
 from collections.abc import Collection
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.report.story import story_table, verdict_table
+from lockstorm.report.story import call_story_table, story_table, verdict_table
 from lockstorm.results.event import Event
-from lockstorm.results.verdict import property_verdict
+from lockstorm.search.explorer import SearchProgress, count_states
+from lockstorm.search.replay import ReplayedLibrary
 from lockstorm.search.search_plan import SearchPlan
+from lockstorm.search.search_result import SearchResult, SmallestSchedule
 
 DAY_S = 86400
+STYLES = {0: "bold green", 1: "bold red"}
 
 
-def show_search(out: Console, result: dict[str, Any], events: list[Event] | None) -> None:
-    """Prints the story of the violating schedule, its deviations, the numbers of the search, and the verdict."""
-    found = result.get("found")
-    if found and events:
-        out.print(story_table(events))
-        out.print()
-    if found:
-        for line in found["choices"]:
-            out.print(Text(line, "bold"))
-        out.print()
-    if "schedules" in result:
+def show_search(out: Console, result: SearchResult, events: list[Event] | None, *, quiet: bool = False) -> None:
+    """Prints the story of the violating schedule, its lines, the numbers of the search, and the verdict."""
+    if result.found:
+        _show_found(out, result.found, events, quiet=quiet)
+    if result.properties:
         out.print(_numbers(result))
         out.print()
-        properties = {name: property_verdict(found) for name, found in result["verdict"].items()}
-        out.print(verdict_table(properties, result["required"]))
+        if not result.library:
+            out.print(verdict_table(result.properties, result.required))
+            out.print()
+    out.print(Text(result.sentence, STYLES.get(result.exit, "bold yellow")))
+    if result.properties:
+        out.print(Text(f"again: {runnable(result.replay)}", "dim"))
+    if result.saved:
+        out.print(Text(f"saved: {result.saved}", "dim"))
+
+
+def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | None, *, quiet: bool) -> None:
+    if events or (found.story and not quiet):
+        out.print(story_table(events) if events else call_story_table(found.story))
         out.print()
-    style = {0: "bold green", 1: "bold red"}.get(result["exit"], "bold yellow")
-    out.print(Text(result["sentence"], style))
-    if "replay" in result:
-        out.print(Text(f"again: {runnable(result['replay'])}", "dim"))
-    if "saved" in result:
-        out.print(Text(f"saved: {result['saved']}", "dim"))
+    for line in (*found.workload, *found.choices):
+        out.print(Text(line, "bold"))
+    if found.control:
+        missing = Counter(found.workload) - Counter(found.control.workload)
+        out.print(Text(f"it holds without: {'; '.join(missing.elements())}", "dim"))
+    out.print()
+
+
+def show_library_replay(out: Console, result: ReplayedLibrary, *, quiet: bool) -> None:
+    if not quiet:
+        out.print(call_story_table(result.story))
+        out.print()
+    out.print(Text(result.sentence, STYLES.get(result.exit, "bold yellow")))
 
 
 def coverage(checkpoints: dict[str, dict[str, int]], faults: Collection[str]) -> str | None:
@@ -47,46 +62,49 @@ def coverage(checkpoints: dict[str, dict[str, int]], faults: Collection[str]) ->
     hit = sum(len(struck) for struck in checkpoints.values())
     missed = [name for name, struck in checkpoints.items() if not struck]
     left_out = f"; never behind {', '.join(missed)}" if missed and hit else ""
-    return f"{hit} of {pairs} pairs of checkpoint and fault{left_out}" if faults else None
+    return f"{hit} of {pairs} pairs of checkpoint and fault{left_out}" if faults and checkpoints else None
 
 
-def progress_line(progress: dict[str, Any], plan: SearchPlan, elapsed_s: float, before: int = 0) -> str:
+def progress_line(progress: SearchProgress, plan: SearchPlan, elapsed_s: float, before: int = 0) -> str:
     """The progress of a search. `before`: schedules of the campaign that an earlier search has tried."""
-    count = progress.get("schedules", 0)
+    tally, count = progress.tally, progress.tally.schedules
     rate = max(0, count - before) / max(elapsed_s, 0.001)
     mine = -(-(plan.schedules - plan.shard.first) // plan.shard.of)
     left_s = min((plan.seconds or math.inf) - elapsed_s, (mine - count) / rate if rate else math.inf)
-    violated = {name: each["violated"] for name, each in progress.get("verdicts", {}).items() if each["violated"]}
+    violated = {name: each.violated for name, each in tally.verdicts.items() if each.violated}
     words = [f"{count:,} schedules of {plan.context.lock}", f"{rate:,.0f} a second"]
-    words.append(f"about {progress.get('states', 0):,} states")
-    words += [pairs] if (pairs := coverage(progress.get("checkpoints", {}), plan.budget)) else []
+    words.append(f"{tally.calls:,} calls" if plan.lock.adapter else f"about {count_states(progress.states):,} states")
+    words += [pairs] if (pairs := coverage(tally.checkpoints, plan.budget)) else []
     words += [f"{count:,} violate {name.replace('_', ' ')}" for name, count in violated.items()]
     words += [f"{max(0, left_s):.0f} s left at most"] if left_s < DAY_S else []
     return ", ".join(words)
 
 
-def _numbers(result: dict[str, Any]) -> Table:
+def _numbers(result: SearchResult) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
-    injected = ", ".join(f"{count:,} {name}" for name, count in result["injected"].items() if count) or "none"
-    pct = result["pct"]
+    pct, found = result.pct, result.found
     groups = "\n".join(
-        f"{group['schedules']:,} of {', '.join(group['violates']).replace('_', ' ')}"
-        f" by {', '.join(group['faults']) or 'the order of steps'}, first {group['first']:,}"
-        for group in result["groups"]
+        f"{group.schedules:,} of {', '.join(group.violates).replace('_', ' ')}"
+        f" by {', '.join(group.faults) or 'the order of steps'}, first {group.first:,}"
+        for group in result.groups
     )
-    shrunk = result["found"] and f"{result['found']['choices_before_shrinking']} before shrinking"
+    calls = f", {result.calls:,} calls" if result.library else ""
+    shrunk = f"{found.calls_before_shrinking} calls and " if found and result.library else ""
     rows = {
-        "schedules": f"{result['tried']:,}, {result['schedules_per_s']:,} a second, {result['steps']:,} steps",
-        "distinct": f"{result['distinct']:,} histories in the first {result['schedules']:,}",
-        "states": f"about {result['states']:,}, as far as they are visible",
-        "faults": injected,
-        "coverage": coverage(result["checkpoints"], result["faults"]),
-        "PCT": pct["bound"]
-        and f"an error of depth {pct['depth']} in one of {1 / pct['bound']:,.0f} at least "
-        f"({pct['tasks']} tasks, {pct['steps']} steps)",
-        "choices": shrunk,
-        "violations": groups if result["groups"] else None,
-        "no verdict": f"{result['inapplicable']:,}" if result["inapplicable"] else None,
+        "schedules": f"{result.tried:,}, {result.schedules_per_s:,} a second{calls}, {result.steps:,} steps",
+        "distinct": f"{result.distinct:,} histories in the first {result.schedules:,}",
+        "states": "" if result.library else f"about {result.states:,}, as far as they are visible",
+        "faults": ", ".join(f"{count:,} {name}" for name, count in result.injected.items() if count) or "none",
+        "coverage": coverage(result.checkpoints, result.faults),
+        "PCT": pct
+        and pct.bound
+        and f"an error of depth {pct.depth} in one of {1 / pct.bound:,.0f} at least "
+        f"({pct.tasks} tasks, {pct.steps} steps)",
+        "choices": found and f"{shrunk}{found.choices_before_shrinking} before shrinking",
+        "violations": groups,
+        "no verdict": f"{result.inapplicable:,}" if result.inapplicable else "",
+        "not played": f"{result.unplayed:,}: {result.unplayed_reason}" if result.unplayed else "",
+        "not repeated": f"{result.unrepeated:,}: {result.unrepeated_reason}" if result.unrepeated else "",
     }
     for name, value in rows.items():
         if value:

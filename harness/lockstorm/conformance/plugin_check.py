@@ -220,8 +220,8 @@ def can_be_explored(bench: PluginBench) -> None:
     """its clients share nothing, and in any order of their steps one at a time holds it"""
     request = SearchRequest(bench.entry.name, faults="none", schedules=SCHEDULES, workers=1)
     result = search_schedules(plan_search(request), lambda _: None)
-    if result["exit"] == 1:
-        raise CheckFailed(f"without any fault: {result['sentence']}")
+    if result.exit == 1:
+        raise CheckFailed(f"without any fault: {result.sentence}")
 
 
 Check = Callable[[PluginBench], None]

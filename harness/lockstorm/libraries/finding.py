@@ -4,7 +4,7 @@ finding.toml, found.schedule, control.schedule, and where timing alone shows it 
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -12,8 +12,8 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.adapter import shipped_adapters
 from lockstorm.search.library_plan import PROMISES
-from lockstorm.search.library_schedule_file import read_library_schedule
-from lockstorm.search.library_search import replay_library
+from lockstorm.search.replay import ReplayedLibrary, replay_library
+from lockstorm.search.schedule_file import read_library_schedule
 
 PLACE = paths.ROOT / "findings"
 FILE, FOUND, CONTROL = "finding.toml", "found.schedule", "control.schedule"
@@ -75,8 +75,8 @@ def _mistakes(finding: Finding, directory: Path) -> Iterator[str]:
     if finding.reported != "not found" and not finding.threads:
         yield f"reported is {finding.reported!r}, and threads names none"
     schedule = read_library_schedule(directory / FOUND)
-    if schedule.adapter != finding.adapter or not set(finding.breaks) <= set(schedule.breaks):
-        yield f"{FOUND} is of {schedule.adapter} and breaks {', '.join(schedule.breaks)}"
+    if schedule.adapter != finding.adapter or not set(finding.breaks) <= set(schedule.violates):
+        yield f"{FOUND} is of {schedule.adapter} and breaks {', '.join(schedule.violates)}"
     if bool(finding.natively) != (program_of(directory) is not None):
         yield "natively counts runs of a program: there is a count without a program, or a program without a count"
 
@@ -91,7 +91,7 @@ def program_of(directory: Path) -> Path | None:
     return next((directory / name for name in PROGRAMS if (directory / name).is_file()), None)
 
 
-def replayed(name: str, file: str) -> dict[str, Any]:
+def replayed(name: str, file: str) -> ReplayedLibrary:
     """Replays the schedule of a finding, FOUND or CONTROL, with new programs; the result of `lockstorm replay`. The
     control is judged by the promises that the finding breaks."""
     schedule = read_library_schedule(PLACE / name / file)

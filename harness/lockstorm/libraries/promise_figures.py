@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
 
 import msgspec
 
@@ -14,8 +13,10 @@ from lockstorm.base.atomic_file import write_json
 from lockstorm.libraries.library_traits import LibraryCost, LibraryTraits, traits_of
 from lockstorm.libraries.library_words import read_words
 from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
-from lockstorm.search.library_plan import PROMISES, plan_library_search
-from lockstorm.search.library_search import search_library
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult
 
 RECORD = paths.ROOT / "scenarios" / "libraries.json"
 SEED = 1
@@ -44,23 +45,24 @@ def schedules_of(adapter: str) -> int:
 def figures_measured(adapter: str) -> PromiseFigures:
     """Searches a library, with the usual faults. Raises NotInstalled."""
     entry = adapter_entry(PREFIX + adapter)
-    options = {"schedules": schedules_of(adapter), "seed": SEED, "keep_going": True}
+    request = SearchRequest(PREFIX + adapter, seed=SEED, schedules=schedules_of(adapter), keep_going=True)
     topology = entry.library.topology
     servers = entry.service if topology == "single" else f"{entry.service} {topology}"
-    return figures_of(search_library(plan_library_search(adapter, options), lambda _: None), servers)
+    return figures_of(search_schedules(plan_search(request), lambda _: None), servers)
 
 
-def figures_of(result: dict[str, Any], service: str) -> PromiseFigures:
+def figures_of(result: SearchResult, service: str) -> PromiseFigures:
     """The figures in the result of a search."""
-    broken = {name: result["verdict"][name]["schedules"] for name in PROMISES}
-    by_calls = {name for group in result["groups"] if not group["faults"] for name in group["breaks"]}
+    assert result.library
+    broken = {name: result.properties[name].count for name in PROMISES}
+    by_calls = {name for group in result.groups if not group.faults for name in group.violates}
     return PromiseFigures(
-        library=result["library"]["name"],
-        version=result["library"]["version"],
+        library=result.library.name,
+        version=result.library.version,
         service=service,
-        schedules=result["schedules"],
-        calls=result["calls"],
-        unplayed=result["unplayed"],
+        schedules=result.tried,
+        calls=result.calls or 0,
+        unplayed=result.unplayed or 0,
         broken={name: count for name, count in broken.items() if count},
         by_calls=[name for name in PROMISES if name in by_calls],
         measured=date.today(),

@@ -14,8 +14,8 @@ from lockstorm.base.errors import LockstormError
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding
 from lockstorm.libraries.library_words import LibraryWords
 from lockstorm.locks.adapter import SHIPPED, library_environment
-from lockstorm.search.library_schedule_file import read_library_schedule
-from lockstorm.search.library_search import replay_library
+from lockstorm.search.replay import replay_library
+from lockstorm.search.schedule_file import read_library_schedule
 from lockstorm.zoo.library_zoo import install_old
 
 Verdict = Literal["shown", "not shown", "not tried"]
@@ -47,7 +47,7 @@ def _replayed_with(name: str, file: str, adapter: Path) -> tuple[bool, str]:
     """Whether a finding's schedule breaks its promises with the release of an adapter, and the replay's sentence."""
     schedule = replace(read_library_schedule(PLACE / name / file), adapter=str(adapter))
     result = replay_library(schedule, str(PLACE / name / file))
-    return set(schedule.breaks) <= set(result["breaks"]), result["sentence"]
+    return set(schedule.violates) <= set(result.violates), result.sentence
 
 
 def try_release(name: str, finding: Finding, release_of: Callable[[], str]) -> TriedRelease:

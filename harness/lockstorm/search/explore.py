@@ -1,61 +1,36 @@
-"""Searching schedules of one lock, resuming a search, and replaying a schedule."""
+"""Searching schedules of one lock or library, in one go, in pieces or in parts, and resuming a search."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.locks.lock_names import lock_named
-from lockstorm.native.judgement import judge_history, read_history, save_history
+from lockstorm.report.library_model import call_story
+from lockstorm.results.call_event import BrokenPromise
 from lockstorm.results.event import Event
-from lockstorm.results.properties import property_of
-from lockstorm.results.struck_command import StruckCommand
-from lockstorm.results.verdict import HeardCommand, Verdict
-from lockstorm.search.campaign import Campaign
+from lockstorm.results.verdict import Evidence
+from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import (
-    NONE_VIOLATED,
     Explorer,
     OnProgress,
     SearchOutcome,
-    bad_line,
-    count_states,
+    SearchProgress,
+    explorer_for,
     states_joined,
-    sum_up,
 )
-from lockstorm.search.schedule_file import ScheduleContext, ScheduleFile
-from lockstorm.search.search_plan import (
-    EXHAUSTIVE,
-    FAIRNESS,
-    LIVENESS,
-    SearchPlan,
-    context_arguments,
-    replayed_properties,
-    search_arguments,
-)
-from lockstorm.search.search_result import context_json, plan_again, plan_json, search_result, smallest_schedule
+from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
+from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule
+from lockstorm.search.search_lines import FoundSchedule, tallies_joined
+from lockstorm.search.search_plan import DEVIATIONS_USUAL, EXHAUSTIVE, SearchPlan, SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult, search_result, smallest_schedule
+from lockstorm.search.sessions import whole_sessions
 
-STRIKES_COMMAND = (
-    "drop-message",
-    "drop-request",
-    "duplicate-request",
-    "error-reply",
-    "hold-request",
-    "lose-reply",
-)  # in histories
 SLICE_S = 20  # the time between two writes of a campaign to its file
+SHRINK_RUNS, LIBRARY_SHRINK_RUNS = 5000, 300
 
-Keep = Callable[[dict[str, Any]], object]
-
-
-def explorer_for(context: ScheduleContext, jobs: int, server: str | None = None) -> Explorer:
-    return Explorer(lock_named(context.lock).nodes or 1, jobs, replicas=context.replicas, server=server)
-
-
-# --- many schedules ---
+Keep = Callable[[SearchResult], object]
 
 
 def search_schedules(
@@ -64,11 +39,11 @@ def search_schedules(
     story_to: list[Event] | None = None,
     campaign: Campaign | None = None,
     keep: Keep | None = None,
-) -> dict[str, Any]:
-    """Searches, and returns the result as `explore --json` prints it. `story_to` receives the history of the smallest
-    schedule that violates something. `campaign`: what was tried before. `keep` gets the result with the campaign in it,
-    every SLICE_S and at the end. A search that could not be run is inconclusive, with the reason."""
-    campaign = campaign or Campaign(plan.key, plan.shard.of)
+) -> SearchResult:
+    """Searches, and returns the result. `story_to` receives the history of the smallest schedule of a C lock that
+    violates something. `campaign`: what was tried before. `keep` gets the result with the campaign in it, every SLICE_S
+    and at the end. A search that could not be run is inconclusive, with the reason."""
+    campaign = campaign or Campaign(key=plan.key, shards=plan.shard.of)
     try:
         with explorer_for(plan.context, plan.workers, plan.request.server) as explorer:
             for outcome in _slices(plan, explorer, campaign, on_progress, in_slices=keep is not None):
@@ -76,127 +51,138 @@ def search_schedules(
                 if campaign.found and not campaign.shown:
                     campaign.shown = _shown(explorer, plan, campaign.found, story_to)
                 if keep:
-                    keep({**search_result(plan, campaign), "campaign": campaign.json})
+                    keep(structs.replace(search_result(plan, campaign), campaign=campaign))
     except Inconclusive as reason:
-        return {**plan_json(plan), "sentence": f"Inconclusive: {reason}", "exit": Inconclusive.exit_status}
+        return search_result(plan, Campaign(key=plan.key, shards=1), failed=str(reason))
     return search_result(plan, campaign)
 
 
-def search_piece(plan: SearchPlan, first: int, until: int) -> tuple[SearchOutcome, dict[str, Any] | None]:
-    """Searches the schedules from `first` to before `until` in one process, for a search that is cut into pieces. The
-    second result is what the smallest schedule that violates something shows."""
+def search_piece(plan: SearchPlan, first: int, until: int) -> tuple[SearchOutcome, ShownSchedule | None]:
+    """Searches schedules in one process, for a search that is cut into pieces: from the place `first` on, of a library
+    from the session `first`, to before the place `until`. The second result is what the smallest schedule that violates
+    something shows."""
     with explorer_for(plan.context, 1, plan.request.server) as explorer:
-        outcome = explorer.search(search_arguments(plan), until, lambda _: None, first=first)
+        of_library = isinstance(plan.context, LibraryContext)
+        outcome = explorer.search(
+            search_words(plan), until, lambda _: None, first=first, in_sessions=of_library, whole_sessions=of_library
+        )
         return outcome, _shown(explorer, plan, outcome.found, None) if outcome.found else None
 
 
-def _shown(explorer: Explorer, plan: SearchPlan, found: dict[str, Any], story_to: list[Event] | None) -> dict[str, Any]:
-    """What the smallest schedule shows when it is replayed."""
-    shown = _replay(explorer, smallest_schedule(plan.context, found), plan.required_names, story_to)
-    said = msgspec.to_builtins(shown.verdict)
-    struck = {each.line: each.text for each in shown.strikes}
-    return {**{name: said[name] for name in ("steps", "sentence", "verdict")}, "struck": struck}
+def search_words(plan: SearchPlan) -> list[str]:
+    """What the program needs to search."""
+    of_library = isinstance(plan.context, LibraryContext)
+    words = context_words(plan.context, plan.required)
+    words += ["--shrink", str(LIBRARY_SHRINK_RUNS if of_library else SHRINK_RUNS)]
+    words += ["--keep-going"] if plan.request.keep_going else []
+    for name, most in plan.budget.items():
+        words += ["--fault", name if of_library else f"{name}={most}"]
+    words += ["--faults-total", str(plan.faults_total)] if plan.faults_total else []
+    if of_library:
+        return [*words, *(word for form in plan.forms for word in ("--form", form))]
+    words += ["--require-steady", ",".join(plan.steadily)] if plan.steadily else []
+    words += ["--strategy", plan.request.strategy]
+    if plan.request.strategy == EXHAUSTIVE:
+        words += ["--deviations", str(plan.request.deviations or DEVIATIONS_USUAL)]
+    return [*words, "--spare-store"] if plan.is_usual else words
 
 
 def _slices(
     plan: SearchPlan, explorer: Explorer, campaign: Campaign, on_progress: OnProgress, *, in_slices: bool
 ) -> Iterator[SearchOutcome]:
-    """Searches on from where the campaign is, in one go or in slices of SLICE_S."""
-    words, shard, left_s = search_arguments(plan), plan.shard, plan.seconds
-    while not campaign.is_over:
-        first = shard.first + campaign.done(shard.number) * shard.of
-        if first >= plan.schedules:
-            return
+    """Searches on from where the campaign is: in one go, or in slices of SLICE_S. Those of a library are a little
+    longer, as they end with a session."""
+    words, shard, left_s, of_library = search_words(plan), plan.shard, plan.seconds, campaign.in_sessions
+    until = whole_sessions(plan.schedules) if of_library and in_slices else plan.schedules
+    while not campaign.is_over and campaign.next_place(shard.number) < until:
         seconds = min(left_s or SLICE_S, SLICE_S) if in_slices else left_s
         yield explorer.search(
             words,
-            plan.schedules,
+            until,
             lambda progress: on_progress(_campaign_progress(campaign, progress)),
-            first=first,
+            first=(campaign.next_session if of_library else campaign.next_place)(shard.number),
             stride=shard.of,
             seconds=seconds,
-            known=campaign.found["number"] if campaign.found else NONE_VIOLATED,
+            known=campaign.found.number if campaign.found else None,
+            in_sessions=of_library,
+            whole_sessions=of_library and in_slices,
         )
         left_s = max(0, left_s - seconds)
         if not in_slices or (plan.seconds and not left_s):
             return
 
 
-def _campaign_progress(campaign: Campaign, progress: dict[str, Any]) -> dict[str, Any]:
-    """The tally of the campaign so far, and the number of states."""
-    states = states_joined(campaign.states, progress.pop("states"))
-    return {**sum_up([campaign.tally, progress]), "states": count_states(states)}
+def _campaign_progress(campaign: Campaign, progress: SearchProgress) -> SearchProgress:
+    tally = tallies_joined([campaign.tally, progress.tally])
+    return SearchProgress(tally, states_joined(campaign.states, progress.states))
 
 
-def resumed(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:
+def _shown(explorer: Explorer, plan: SearchPlan, found: FoundSchedule, story_to: list[Event] | None) -> ShownSchedule:
+    """What the smallest schedule shows when another process replays it."""
+    schedule = smallest_schedule(plan, found)
+    if isinstance(schedule, LibrarySchedule):
+        return _library_shown(explorer, schedule, found)
+    shown = replay_lock_on(explorer, schedule, plan.required_names, story_to)
+    return ShownSchedule(
+        sentence=shown.verdict.sentence,
+        steps=shown.verdict.steps or 0,
+        evidence={name: each.evidence for name, each in shown.verdict.properties.items()},
+        struck={each.line: each.text for each in shown.strikes},
+    )
+
+
+def _library_shown(explorer: Explorer, schedule: LibrarySchedule, found: FoundSchedule) -> ShownSchedule:
+    """What was shown before is kept for a schedule that needs its session, or that does not break the promise again."""
+    shown = replay_if_possible(explorer, schedule) if found.anew else None
+    if shown and set(shown.violates) & set(found.broken):
+        evidence = _by_promise(shown.required_evidence)
+        return ShownSchedule(shown.sentence, shown.steps, evidence, broken=shown.evidence, story=shown.story)
+    broken = [each for each in found.evidence if each.promise in found.broken]
+    return ShownSchedule(
+        sentence=broken[0].sentence if broken else "",
+        evidence=_by_promise(broken),
+        with_new_programs=False,
+        broken=found.evidence,
+        story=call_story(found.events, broken),
+    )
+
+
+def _by_promise(broken: Sequence[BrokenPromise]) -> dict[str, list[Evidence]]:
+    evidence: dict[str, list[Evidence]] = {}
+    for each in broken:
+        evidence.setdefault(each.promise, []).append(Evidence(each.sentence, 1, [each.event, each.other]))
+    return evidence
+
+
+# --- campaigns ---
+
+
+def plan_again(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:  # fields of SearchRequest
+    """The plan of a campaign that was read from a file."""
+    try:
+        return plan_search(msgspec.convert({**campaign.key, **limits}, SearchRequest))
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{name}: its key is not one: {error}") from None
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+def resumed(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:  # fields of SearchRequest
     """The plan of what is left of a campaign that was read from a file."""
     if len(campaign.digests) != 1:
         raise UsageError(f"{name}: it has {len(campaign.digests)} shards in it; resume each by itself, and merge then")
-    if campaign.key["strategy"] == EXHAUSTIVE:
+    if campaign.key.get("strategy") == EXHAUSTIVE:
         raise UsageError(f"{name}: --strategy exhaustive goes from one schedule to the next, and begins anew")
     (shard,) = campaign.digests
     whole = campaign.shards > 1
     plan = plan_again(name, campaign, shard=f"{shard}/{campaign.shards}" if whole else None, **limits)
-    first = shard - 1 + campaign.done(shard) * campaign.shards
-    if campaign.is_over or first >= plan.schedules:
-        raise UsageError(f"{name}: nothing is left to try: {search_result(plan, campaign)['sentence']}")
+    until = whole_sessions(plan.schedules) if campaign.in_sessions else plan.schedules
+    if campaign.is_over or campaign.next_place(shard) >= until:
+        raise UsageError(f"{name}: nothing is left to try: {search_result(plan, campaign).sentence}")
     return plan
 
 
-# --- one schedule ---
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """A schedule that was run again."""
-
-    verdict: Verdict
-    strikes: list[StruckCommand]  # in the order of time
-
-
-def replay_schedule(
-    schedule: ScheduleFile,
-    name: str,
-    story_to: list[Event] | None = None,
-    save: Path | None = None,
-    *,
-    with_commands: bool = False,
-) -> Verdict:
-    """Runs a schedule again and judges its history: what `check` says, the schedule's context and, `with_commands`,
-    each command. `story_to` receives the history's records; `save`: where to write the history."""
-    usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
-    required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
-    with explorer_for(schedule, 1) as explorer:
-        verdict = _replay(explorer, schedule, required, story_to, name).verdict
-        if save:
-            save_history(explorer.history, save)
-    commands = verdict.commands if with_commands else None
-    return structs.replace(verdict, file=name, parameters=None, commands=commands, **context_json(schedule))
-
-
-def _replay(
-    explorer: Explorer,
-    schedule: ScheduleFile,
-    required: Sequence[str],
-    story_to: list[Event] | None,
-    name: str = "the schedule",
-) -> Replayed:
-    done = explorer.replay(context_arguments(schedule, required), schedule.lines, schedule.number)
-    wrong = bad_line(done, schedule.line_numbers or range(1, len(schedule.lines) + 1), name)
-    if wrong:
-        raise wrong
-    strikes = msgspec.convert(done["strikes"], list[StruckCommand])
-    if story_to is not None:
-        story_to += with_strikes(read_history(explorer.history), strikes)
-    verdict = judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required))))
-    commands = msgspec.convert(done["commands"], list[HeardCommand])
-    return Replayed(structs.replace(verdict, steps=done["steps"], commands=commands), strikes)
-
-
-def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> Iterator[Event]:
-    """The events, with the command in each beginning of a fault that strikes one. Both are in the order of time."""
-    left = iter(strikes)
-    for event in events:
-        strikes_one = event.kind == "fault-inject" and event.name in STRIKES_COMMAND
-        struck = next(left) if strikes_one else None
-        yield structs.replace(event, struck=f"{struck.fault} strikes {struck.text}") if struck else event
+def merged(named: Sequence[tuple[str, Campaign]]) -> SearchResult:
+    """The result of several parts of a campaign together, with the campaign in it."""
+    campaign = joined(named)
+    return structs.replace(search_result(plan_again(named[0][0], campaign), campaign), campaign=campaign)

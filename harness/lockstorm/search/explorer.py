@@ -1,24 +1,40 @@
-"""The explorer's processes. Each job has redis-servers, whose clocks stand still, and one process of the program
-`explore`, all on one core: a command then wakes no other core."""
+"""The processes of a search. Each job has servers, whose clocks stand still, and one process of the program that
+searches, all on one core: a command then wakes no other core."""
 
 import contextlib
-import json
 import math
 import socket
 import struct
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
+from lockstorm.locks.adapter import library_environment
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.results.lock_entry import Service, Topology
+from lockstorm.results.lock_entry import LockEntry
+from lockstorm.search.schedule_file import LibraryContext, ScheduleContext
+from lockstorm.search.search_lines import (
+    BadLine,
+    FoundSchedule,
+    ProgressLine,
+    ReplayDone,
+    SearchDone,
+    SearchLine,
+    SearchTally,
+    ViolationGroup,
+    read_line,
+    tallies_joined,
+)
+from lockstorm.search.sessions import schedule_words, session_numbers, session_words
 from lockstorm.servers.hosted_server import hosted_server
 from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
 from lockstorm.servers.still_topology import (
@@ -55,7 +71,16 @@ SERVER_OPTIONS = (
 )
 SENTINEL_OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--daemonize", "no", "--unixsocketperm", "700")
 
-OnProgress = Callable[[dict[str, Any]], object]
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """What was tried by now. `states`: registers for count_states."""
+
+    tally: SearchTally
+    states: bytes = b""
+
+
+OnProgress = Callable[[SearchProgress], object]
 
 
 @dataclass
@@ -67,8 +92,8 @@ class SearchJob:
     nodes: list[str] = field(default_factory=list)  # arguments of `explore`
     servers: dict[str, Process] = field(default_factory=dict)
     bytes_read: int = 0  # of its output
-    progress: dict[str, Any] = field(default_factory=dict)  # its latest tally
-    done: dict[str, Any] = field(default_factory=dict)  # its result
+    progress: SearchTally = field(default_factory=SearchTally)
+    done: SearchLine | None = None  # its result
     complaint: str = ""  # its last line that is no JSON
 
     def socket(self, server: str) -> Path:
@@ -81,20 +106,16 @@ class SearchJob:
 class Explorer:
     """A context manager: the servers run while it is open."""
 
-    def __init__(
-        self,
-        nodes: int,
-        jobs: int,
-        replicas: int = 0,
-        server: str | None = None,
-        service: Service = "redis",
-        topology: Topology = "single",
-    ) -> None:
+    def __init__(self, lock: LockEntry, jobs: int, replicas: int = 0, server: str | None = None) -> None:
         """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
-        service are supervised by the job's own program, which starts them. `topology`: sentinel or cluster; either is
-        one node."""
+        service are supervised by the job's own program, which starts them. Sentinels, or a cluster, are one node."""
+        service, topology = lock.service, lock.adapter.topology if lock.adapter else "single"
         self._service, self._topology = service, topology
-        self._program = paths.redis_server(server) if service == "redis" else ""
+        self._server = paths.redis_server(server) if service == "redis" else ""
+        self._program = paths.program("explore-library" if lock.adapter else "explore")
+        added = library_environment() if lock.adapter else {}
+        self._environment = [f"{name}={value}" for name, value in added.items()]
+        nodes = lock.nodes or 1
         self._servers = [f"{service}-{each + 1}" for each in range(nodes)]
         self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
         self._servers = self._servers if topology == "single" else server_names(topology)
@@ -147,7 +168,7 @@ class Explorer:
             command = [*added[place], *command] if is_sentinel(name) else [*command, *added[place]]
             with on_core(job.core):
                 job.servers[name] = self._sandbox.start(
-                    f"{job.directory.name}-{name}", [self._program, *command], environment=mapped_clock(clock)
+                    f"{job.directory.name}-{name}", [self._server, *command], environment=mapped_clock(clock)
                 )
             if self._topology != "single":
                 job.nodes += ["--service", service_of(self._topology, name), "--at", str(announced_port(place))]
@@ -167,13 +188,14 @@ class Explorer:
 
     # --- one schedule ---
 
-    def replay(self, words: Sequence[str], lines: Sequence[str], number: int) -> dict[str, Any]:
-        """Runs one schedule on the first job's servers. Returns what `explore --replay` prints; the history is at
-        `history`."""
+    def replay(self, words: Sequence[str], lines: Sequence[str], number: int) -> ReplayDone | BadLine:
+        """Runs one schedule on the first job's servers; the history is at `history`."""
         job = self.jobs[0]
         course = job.directory / "course"
         course.write_text("".join(f"{line}\n" for line in lines))
-        return self.run_one([*words, "--replay", str(course), "--number", str(number)])
+        self.run([job], [*words, "--replay", str(course), "--number", str(number - 1)], lambda _: None)
+        assert isinstance(job.done, ReplayDone | BadLine)
+        return job.done
 
     @property
     def history(self) -> Path:
@@ -190,76 +212,69 @@ class Explorer:
         first: int = 0,
         stride: int = 1,
         seconds: int = 0,
-        known: int = NONE_VIOLATED,
+        known: int | None = None,
+        in_sessions: bool = False,
+        whole_sessions: bool = False,
     ) -> "SearchOutcome":
-        """Runs the schedules first, first + stride, ... below `most`; each job that is free takes the next one.
-        `on_progress` gets the sum of their tallies. `known`: a schedule that is known to violate something; later ones
-        are not shrunk."""
+        """Runs the schedules first, first + stride, ... below `most`, counted from 0; each job that is free takes the
+        next one. `in_sessions`: first and stride count sessions; `whole_sessions`: those that have begun are played to
+        their end. `known`: the number of a schedule that violates something; later ones are not shrunk."""
         shared, digests = self._sandbox.directory / "shared", self._sandbox.directory / "digests"
-        shared.write_bytes(struct.pack("<QQ", known, 0) + bytes(STATE_REGISTERS))
+        before = NONE_VIOLATED if known is None else known - 1
+        shared.write_bytes(struct.pack("<QQ", before, 0) + bytes(STATE_REGISTERS))
+        room = most if in_sessions else max(1, -(-(most - first) // stride))
         with digests.open("wb") as file:
-            file.truncate(max(1, -(-(most - first) // stride)) * DIGEST_BYTES)  # a sparse file
-        words = [*words, "--first", str(first), "--stride", str(stride), "--most", str(most)]
-        words += ["--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
+            file.truncate(room * DIGEST_BYTES)  # a sparse file
+        words = [*words, *(session_words if in_sessions else schedule_words)(first, stride)]
+        words += ["--most", str(most), "--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
+        words += ["--whole-sessions"] if whole_sessions else []
         self.run(
             self.jobs,
-            [words] * len(self.jobs),
-            lambda progress: on_progress({**progress, "states": shared.read_bytes()[STATES_AT:]}),
+            words,
+            lambda tally: on_progress(SearchProgress(tally, shared.read_bytes()[STATES_AT:])),
         )
-        elapsed_s = max(job.done["took_ns"] for job in self.jobs) / 1e9  # without the time for shrinking
-        violated = struct.unpack("<Q", shared.read_bytes()[:DIGEST_BYTES])[0]
-        tally = sum_up([job.done["done"] for job in self.jobs])
-        found = next((job.done for job in self.jobs if job.done.get("number") == violated), None)
-        stopped = found is not None and "--keep-going" not in words
-        done = (violated - first) // stride + 1 if stopped else tally["schedules"]
-        with digests.open("rb") as file:
-            histories = file.read(done * DIGEST_BYTES)
-        groups = [group for job in self.jobs for group in job.done["groups"]]
-        exhausted = any(job.done["exhausted"] for job in self.jobs)
-        states = shared.read_bytes()[STATES_AT:]
+        results = [job.done for job in self.jobs if isinstance(job.done, SearchDone)]
+        violated, taken = struct.unpack("<QQ", shared.read_bytes()[:STATES_AT])
+        tally = tallies_joined([each.done for each in results])
+        stopped = violated != NONE_VIOLATED and "--keep-going" not in words
+        if in_sessions:
+            sessions = [session_numbers(first + each * stride) for each in range(taken)]
+            until = min(most, violated + 1) if stopped else most
+            histories = _session_digests(digests, sessions, until, whole=whole_sessions)
+        else:
+            done = (violated - first) // stride + 1 if stopped else tally.schedules
+            with digests.open("rb") as file:
+                histories = file.read(done * DIGEST_BYTES)
         return SearchOutcome(
             tally=tally,
             digests=histories,
-            elapsed_s=elapsed_s,
-            found=found,
-            horizon=self.jobs[0].done["horizon"],
-            groups=groups,
-            exhausted=exhausted,
-            states=states,
+            elapsed_s=max(each.took_ns for each in results) / 1e9,  # without the time for shrinking
+            found=next((each.found for each in results if each.found and each.found.number == violated + 1), None),
+            horizon=results[0].horizon,
+            groups=[group for each in results for group in each.groups],
+            exhausted=any(each.exhausted for each in results),
+            states=shared.read_bytes()[STATES_AT:],
         )
 
     # --- the program ---
 
-    def run_one(self, words: Sequence[str], program: str = "explore") -> dict[str, Any]:
-        """Runs the program on the first job's servers. Returns its result."""
-        job = self.jobs[0]
-        self.run([job], [words], lambda _: None, program)
-        return job.done
-
-    def run(
-        self,
-        jobs: Sequence[SearchJob],
-        commands: Sequence[Sequence[str]],
-        on_progress: OnProgress,
-        program: str = "explore",
-        environment: Sequence[str] = (),
-    ) -> None:
-        """Runs the program with these words on each job's servers, to the end. `on_progress` gets the sum of their
+    def run(self, jobs: Sequence[SearchJob], words: Sequence[str], on_tally: Callable[[SearchTally], object]) -> None:
+        """Runs the program with these words on each job's servers, to the end. `on_tally` gets the sum of their
         tallies; the result of each is then its job's `done`."""
         processes = []
-        for job, words in zip(jobs, commands, strict=True):
-            job.progress, job.done, job.complaint = {}, {}, ""
+        for job in jobs:
+            job.progress, job.done, job.complaint = SearchTally(), None, ""
             for name in ("history", "sink"):
                 (job.directory / name).unlink(missing_ok=True)
-            command = [paths.program(program), "--directory", str(job.directory), *job.nodes, *words]
+            command = [self._program, "--directory", str(job.directory), *job.nodes, *words]
             with on_core(job.core):
-                processes.append(self._sandbox.start(job.directory.name, command, environment=environment))
+                processes.append(self._sandbox.start(job.directory.name, command, environment=self._environment))
         while any([process.poll() is None for process in processes]):
             time.sleep(POLL_S)
             for job in jobs:
                 self._read(job)
-            on_progress(sum_up([job.progress for job in jobs if job.progress]))
-        for job, process, words in zip(jobs, processes, commands, strict=True):
+            on_tally(tallies_joined([job.progress for job in jobs]))
+        for job, process in zip(jobs, processes, strict=True):
             self._read(job)
             if process.returncode not in (HOLDS, VIOLATED, BAD) or not job.done:
                 raise why_ended(words, process.returncode, job.complaint)
@@ -273,25 +288,45 @@ class Explorer:
         for line in whole.decode(errors="replace").splitlines():
             if not line.startswith("{"):
                 job.complaint = line
-            elif "progress" in (printed := json.loads(line)):
-                job.progress = printed["progress"]
+            elif isinstance(printed := read_line(line), ProgressLine):
+                job.progress = printed.progress
             else:
                 job.done = printed
-                job.progress = printed.get("done", {})
+                job.progress = printed.done if isinstance(printed, SearchDone) else SearchTally()
 
 
 @dataclass(frozen=True)
 class SearchOutcome:
     """What a search, or a slice of one, came to."""
 
-    tally: dict[str, Any]  # of all schedules that were run, including those after the first violation
+    tally: SearchTally  # of all schedules that were run, including those after the first violation
     digests: bytes  # of the histories in order, without a gap, up to the first violation if the search stops there
     elapsed_s: float
-    found: dict[str, Any] | None
+    found: FoundSchedule | None
     horizon: int  # steps of the usual course
-    groups: list[dict[str, Any]]  # of violating schedules, for each job
+    groups: list[ViolationGroup]  # for each job
     exhausted: bool  # no schedule within the bound is left
     states: bytes  # that occurred: registers for count_states
+
+
+def explorer_for(context: ScheduleContext | LibraryContext, jobs: int, server: str | None = None) -> Explorer:
+    replicas = context.replicas if isinstance(context, ScheduleContext) else 0
+    return Explorer(lock_named(context.lock), jobs, replicas, server)
+
+
+def _session_digests(path: Path, sessions: Sequence[range], until: int, *, whole: bool) -> bytes:
+    """The digests of the schedules of these sessions below `until`, in order. Of sessions that need not have been
+    played to their end: up to the first schedule that was not played."""
+    parts = []
+    with path.open("rb") as file:
+        for numbers in sessions:
+            file.seek(numbers.start * DIGEST_BYTES)
+            parts.append(file.read(max(0, min(numbers.stop, until) - numbers.start) * DIGEST_BYTES))
+    digests = b"".join(parts)
+    if whole:
+        return digests
+    played = next((place for place, digest in enumerate(array("Q", digests)) if digest == 0), None)
+    return digests if played is None else digests[: played * DIGEST_BYTES]
 
 
 def _clock_move(clock: Path, wall_ns: int) -> None:
@@ -322,20 +357,6 @@ def count_states(registers: bytes) -> int:
     return round(estimate)
 
 
-def sum_up(tallies: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Adds numbers, and objects field by field; of texts the first that is not empty counts."""
-    total: dict[str, Any] = {}
-    for tally in tallies:
-        for key, value in tally.items():
-            if isinstance(value, dict):
-                total[key] = sum_up([total.get(key, {}), value])
-            elif isinstance(value, str):
-                total[key] = total.get(key) or value
-            else:
-                total[key] = total.get(key, 0) + value
-    return total
-
-
 def why_ended(words: Sequence[str], status: int | None, complaint: str) -> UsageError | Inconclusive:
     """The error for a program that ended without a result."""
     plugin = words[words.index("--plugin") + 1] if "--plugin" in words else ""
@@ -347,8 +368,10 @@ def why_ended(words: Sequence[str], status: int | None, complaint: str) -> Usage
     return Inconclusive(f"{who} ended early: {complaint or 'it gave no reason'}")
 
 
-def bad_line(done: dict[str, Any], line_numbers: Sequence[int], name: str) -> UsageError | None:
-    """The error of a schedule that could not be replayed, with its line in the file; None: it was replayed."""
-    if "line" not in done:
-        return None
-    return UsageError(f"{name}: line {line_numbers[done['line'] - 1]}: {done['reason']}")
+def played_whole(done: ReplayDone | BadLine, line_numbers: Sequence[int], name: str) -> ReplayDone:
+    """UsageError for a schedule that could not be replayed, with its line in the file; without `line_numbers`, among
+    its lines."""
+    if isinstance(done, BadLine):
+        line = line_numbers[done.line - 1] if line_numbers else done.line
+        raise UsageError(f"{name}: line {line}: {done.reason}")
+    return done

@@ -13,10 +13,10 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.fault_names import name_now
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
-from lockstorm.search.explore import explorer_for
-from lockstorm.search.explorer import bad_line
+from lockstorm.search.explorer import explorer_for, played_whole
+from lockstorm.search.replay import context_words
 from lockstorm.search.schedule_file import ScheduleFile
-from lockstorm.search.search_plan import context_arguments, replayed_properties
+from lockstorm.search.search_plan import replayed_properties
 from lockstorm.trial.settings import Store, TrialSettings
 from lockstorm.trial.stall_sentinel import play_unstalled
 from lockstorm.trial.trial import Trial
@@ -110,12 +110,10 @@ def strike_of(schedule: ScheduleFile, name: str) -> Strike:
             "and nothing else"
         )
     with explorer_for(schedule, 1) as explorer:
-        arguments = context_arguments(schedule, replayed_properties(lock_named(schedule.lock), schedule.permits))
-        done = explorer.replay(arguments, schedule.lines, schedule.number)
-    if wrong := bad_line(done, schedule.line_numbers or (1,), name):
-        raise wrong
+        words = context_words(schedule, replayed_properties(lock_named(schedule.lock), schedule.permits))
+        done = played_whole(explorer.replay(words, schedule.lines, schedule.number), schedule.line_numbers, name)
     fault = name_now(match.group(1))
-    checkpoint = next(place for place, struck in done["checkpoints"].items() if struck)
+    checkpoint = next(place for place, struck in done.checkpoints.items() if struck)
     if checkpoint == START:
         raise UsageError(f"{line}: --real: client 1 is struck before it has passed any checkpoint of its lock's code")
     return Strike(fault, checkpoint, int(match.group(2) or 0))

@@ -1,32 +1,32 @@
-"""A schedule as a text file: its context, and its deviations from the usual course (harness/explorer/schedule.h).
-docs/explore.md describes the file; any line may be edited by hand."""
+"""A schedule as a text file: its context, what clients ask a library for, and its deviations from the usual course.
+docs/explore.md and docs/explore-libraries.md describe the file; any line may be edited by hand."""
 
-import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from lockstorm.base import paths
-from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.locks.adapter import PREFIX
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.results.properties import PROPERTIES
+from lockstorm.results.properties import PROPERTIES, current_name
 from lockstorm.scenario.play import check_settings
 from lockstorm.scenario.scenario import TABLE_STORES
-from lockstorm.search.schedule_text import COURSE, begins_with, head_values, schedule_text, text_of
+from lockstorm.search.schedule_text import (
+    COURSE,
+    FIRST_LINE,
+    LINE_MOST,
+    WORKLOAD,
+    ScheduleText,
+    head_values,
+    schedule_text,
+    text_of,
+)
 from lockstorm.servers.services import real_time_reason
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, WAIT_FOR_EVER, TrialSettings
 
-FOUND = paths.ROOT / "scenarios" / "found"
-SAVED_MOST = 100  # schedules with the same name
-LINE_MOST = 160  # SCHEDULE_LINE
 NAME_MOST = LINE_MOST - len("lock ") - 1
-VERSION = 1
-FIRST_WORD = "lockstorm-schedule"
-FIRST_LINE = f"{FIRST_WORD} {VERSION}"
 CLIENTS_MOST = 16  # WORLD_CLIENTS
 REPLICAS_MOST = 2  # WORLD_REPLICAS
 VARIES_WORK, VARIES_TURNS, VARIES_PATIENCE, VARIES_OPERATIONS, VARIED_ALL = 1, 2, 4, 8, 15  # enum world_varied
@@ -45,9 +45,18 @@ NUMBERS = {  # key: from, to
     "work_ms": (0, LEASE_LIMIT_MS),
     "bound_ms": (0, LEASE_LIMIT_MS),
     "seed": (0, SEED_LIMIT),
-    "number": (0, 2**62),
+    "number": (1, 2**62),
+}
+LIBRARY_LEASE_LIMIT_MS = 10_000_000
+LIBRARY_NUMBERS = {
+    "lease_ms": (1, LIBRARY_LEASE_LIMIT_MS),
+    "permits": (1, 1000),
+    "seed": (0, 2**62),
+    "number": (1, 2**62),
 }
 OPTIONAL = ("extends", "checks_validity", "in_order", "varied")  # 0 in a file without it
+
+Head = dict[str, object]  # the keys of a file, by the names of the fields of a schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +94,56 @@ class ScheduleFile(ScheduleContext):
     @property
     def text(self) -> str:
         keys = ("lock", "store", *(key for key in NUMBERS if key not in OPTIONAL or getattr(self, key)))
-        head = [f"{key} {getattr(self, key)}" for key in keys]
-        violates = " ".join(("violates", *self.violates))
-        return "\n".join([FIRST_LINE, *head, violates, COURSE, *self.annotated]) + "\n"
+        return _written(self, keys, COURSE, *self.annotated)
 
     @property
     def annotated(self) -> list[str]:
         """Its deviations as lines, each with the command that it strikes as a comment."""
         return [f"{line}  # {self.struck[line]}" if line in self.struck else line for line in self.lines]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryContext:
+    """What all schedules of a search of a library have in common."""
+
+    adapter: str  # as --adapter names it
+    library: str  # its name and version, for the reader
+    lease_ms: int  # the default of the library
+    permits: int
+    seed: int  # of the search
+
+    @property
+    def lock(self) -> str:
+        return PREFIX + self.adapter
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrarySchedule(LibraryContext):
+    """One schedule of a library with everything that it depends on."""
+
+    number: int  # of the schedule in its search: random numbers of the programs depend on it
+    violates: tuple[str, ...]  # promises
+    workload: tuple[str, ...]
+    deviations: tuple[str, ...]
+    line_numbers: tuple[int, ...] = ()  # of workload and deviations in the file that they were read from
+
+    @property
+    def text(self) -> str:
+        keys = ("adapter", "library", *LIBRARY_NUMBERS)
+        return _written(self, keys, WORKLOAD, *self.workload, COURSE, *self.deviations)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the program of the search reads."""
+        return (*self.workload, *self.deviations)
+
+
+Schedule = ScheduleFile | LibrarySchedule
+
+
+def _written(schedule: Schedule, keys: Sequence[str], *lines: str) -> str:
+    head = [f"{key} {getattr(schedule, key)}" for key in keys]
+    return "\n".join([FIRST_LINE, *head, " ".join(("violates", *schedule.violates)), *lines]) + "\n"
 
 
 def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
@@ -116,25 +167,61 @@ def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
     return lock, store
 
 
-def read_schedule_file(path: Path) -> ScheduleFile:
+def read_schedule(path: Path) -> Schedule:
     """Raises UsageError with the line and the reason when the file is not a schedule."""
+    return parse_schedule(text_of(path), str(path))
+
+
+def parse_schedule(text: str, name: str) -> Schedule:
+    """Reads a schedule from a text; `name` is for messages."""
+    read = schedule_text(text, name)
+    return _library_schedule(read, name) if read.of_library else _lock_schedule(read, name)
+
+
+def read_schedule_file(path: Path) -> ScheduleFile:
+    """The same for a schedule of a C lock only."""
     return parse_schedule_file(text_of(path), str(path))
 
 
-def is_schedule(path: Path) -> bool:
-    return begins_with(path, FIRST_WORD)
-
-
 def parse_schedule_file(text: str, name: str) -> ScheduleFile:
-    """Reads a schedule from a text; `name` is for messages."""
-    read = schedule_text(text, name, FIRST_LINE, (COURSE,), LINE_MOST)
-    head: dict[str, object] = {**head_values(read.head, name, ("lock", "store", "violates"), NUMBERS)}
-    where = {line.partition(" ")[0]: number for number, line in read.head}
-    keys = [each.name for each in fields(ScheduleFile) if each.name not in ("lines", "line_numbers", "struck")]
-    missing = [key for key in keys if key not in head and key not in OPTIONAL]
+    schedule = parse_schedule(text, name)
+    if not isinstance(schedule, ScheduleFile):
+        raise UsageError(f"{name} is a schedule of a library, and one of a C lock is needed here")
+    return schedule
+
+
+def read_library_schedule(path: Path) -> LibrarySchedule:
+    """The same for a schedule of a library only."""
+    return parse_library_schedule(text_of(path), str(path))
+
+
+def parse_library_schedule(text: str, name: str) -> LibrarySchedule:
+    schedule = parse_schedule(text, name)
+    if not isinstance(schedule, LibrarySchedule):
+        raise UsageError(f"{name} is a schedule of a C lock, and one of a library is needed here")
+    return schedule
+
+
+def _head(read: ScheduleText, name: str, texts: tuple[str, ...], numbers: Mapping[str, tuple[int, int]]) -> Head:
+    """The values of all keys, as this version means them."""
+    violates = "violates" if read.version > 1 or not read.of_library else "breaks"
+    known = dict(numbers) if read.version > 1 else {**numbers, "number": (0, 2**62)}
+    head: Head = {**head_values(read.head, name, (*texts, violates), known)}
+    missing = [key for key in (*texts, *numbers, violates) if key not in head and key not in OPTIONAL]
     if missing:
-        raise UsageError(f"{name}: line {read.starts[COURSE]}: {missing[0]} is missing before {COURSE!r}")
-    head["violates"] = violates = tuple(str(head["violates"]).split())
+        part, line = next(iter(read.starts.items()))
+        raise UsageError(f"{name}: line {line}: {missing[0]} is missing before {part!r}")
+    head["violates"] = tuple(map(current_name, str(head.pop(violates)).split()))
+    if read.version == 1:
+        head["number"] = int(str(head["number"])) + 1
+    return head
+
+
+def _lock_schedule(read: ScheduleText, name: str) -> ScheduleFile:
+    head = _head(read, name, ("lock", "store"), NUMBERS)
+    where = {line.partition(" ")[0]: number for number, line in read.head}
+    violates = head["violates"]
+    assert isinstance(violates, tuple)
     if unknown := set(violates) - set(PROPERTIES):
         raise UsageError(f"{name}: line {where['violates']}: there is no property called {min(unknown)!r}")
     course = read.parts[COURSE]
@@ -142,6 +229,19 @@ def parse_schedule_file(text: str, name: str) -> ScheduleFile:
     schedule = ScheduleFile(**head, lines=lines, line_numbers=line_numbers)  # type: ignore[arg-type]
     _check_context(schedule, where, name)
     return schedule
+
+
+def _library_schedule(read: ScheduleText, name: str) -> LibrarySchedule:
+    calls, course = read.parts[WORKLOAD], read.parts[COURSE]
+    head = _head(read, name, ("adapter", "library"), LIBRARY_NUMBERS)
+    if not calls:
+        raise UsageError(f"{name}: line {read.starts[WORKLOAD]}: the workload has no calls")
+    return LibrarySchedule(
+        **head,  # type: ignore[arg-type]
+        workload=tuple(line for _, line in calls),
+        deviations=tuple(line for _, line in course),
+        line_numbers=tuple(number for number, _ in (*calls, *course)),
+    )
 
 
 def _check_context(schedule: ScheduleFile, where: dict[str, int], name: str) -> None:
@@ -161,22 +261,3 @@ def _check_context(schedule: ScheduleFile, where: dict[str, int], name: str) -> 
         raise UsageError(f"{name}: line {where['extends']}: {schedule.lock} cannot be extended by its holder")
     if schedule.replicas < lock.replicas:
         raise UsageError(f"{name}: line {where['replicas']}: {schedule.lock} needs {lock.replicas} replica")
-
-
-def save_schedule(result: dict[str, Any], directory: Path = FOUND) -> Path:
-    """Writes the schedule that a search has found, with the command that found it, under a name made of the lock and
-    the faults. A schedule that is there already is left alone. Returns its path."""
-    choices = [line.partition(": ")[2].split()[0] for line in result["found"]["choices"]]
-    faults = [word for word in dict.fromkeys(choices) if word in result["injected"]]
-    name = "-".join([result["lock"], *(faults or ["order"])])
-    text = f"# {result['replay']}\n# {result['found']['sentence']}\n{result['found']['file']}"
-    directory.mkdir(exist_ok=True)
-    for number in range(1, SAVED_MOST):
-        path = directory / f"{name}{f'-{number}' if number > 1 else ''}.schedule"
-        with contextlib.suppress(FileExistsError):
-            with new_file(path) as temporary:
-                temporary.write_text(text)
-            return path
-        if read_schedule_file(path).text == parse_schedule_file(result["found"]["file"], str(path)).text:
-            return path
-    raise UsageError(f"--save: there are {SAVED_MOST} schedules called {name} in {directory}")

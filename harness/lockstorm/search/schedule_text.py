@@ -1,5 +1,8 @@
 """The text of a schedule, of a lock or of a library: a first line with the version, keys, and parts that begin with a
-line of their own. A `#` begins a comment."""
+line of their own. A `#` begins a comment.
+
+Version 1 had another first word for a schedule of a library, counted schedules from 0, and called the properties that a
+library violates what it `breaks`."""
 
 import re
 from collections.abc import Mapping
@@ -8,8 +11,15 @@ from pathlib import Path
 
 from lockstorm.base.errors import UsageError
 
+VERSION = 2
+FIRST_WORD = "lockstorm-schedule"
+FIRST_LINE = f"{FIRST_WORD} {VERSION}"
+OLD_LOCK, OLD_LIBRARY = "lockstorm-schedule 1", "lockstorm-library-schedule 1"
+OF_LIBRARY = "adapter"  # the key that only a schedule of a library has
+WORKLOAD = "workload"  # the line before the calls
 COURSE = "schedule"  # the line before the deviations
 LOOK_BYTES = 4096  # a comment before the first line may be long
+LINE_MOST, LIBRARY_LINE_MOST = 160, 320  # SCHEDULE_LINE, WORKLOAD_LINE: buffers of the C program
 
 Line = tuple[int, str]  # its number in the file, and the line without its comment
 
@@ -18,16 +28,19 @@ Line = tuple[int, str]  # its number in the file, and the line without its comme
 class ScheduleText:
     """The lines of a file that are not empty, by part."""
 
+    version: int
+    of_library: bool
     head: list[Line]
     parts: Mapping[str, list[Line]]  # by the line that begins a part
     starts: Mapping[str, int]  # the number of that line
 
 
-def begins_with(path: Path, first_word: str) -> bool:
+def is_schedule(path: Path) -> bool:
     """True for a schedule of any version; histories are binary or JSON."""
+    words = tuple(f"{word} ".encode() for word in (FIRST_WORD, OLD_LIBRARY.partition(" ")[0]))
     try:
         with path.open("rb") as file:
-            return any(line.startswith(f"{first_word} ".encode()) for line in file.read(LOOK_BYTES).splitlines())
+            return any(line.startswith(words) for line in file.read(LOOK_BYTES).splitlines())
     except OSError:
         return False
 
@@ -40,18 +53,23 @@ def text_of(path: Path) -> str:
         raise UsageError(f"{path}: {reason}") from None
 
 
-def schedule_text(text: str, name: str, first_line: str, parts: tuple[str, ...], line_most: int) -> ScheduleText:
-    """Splits a text into its parts, which have to be in this order; `name` is for messages. The C programs read lines
-    into buffers of `line_most` bytes."""
+def schedule_text(text: str, name: str) -> ScheduleText:
+    """Splits a text into its parts, which have to be in this order; `name` is for messages."""
     numbered = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
-    for number, line in numbered:
-        if len(line) >= line_most or not line.isprintable():
-            raise UsageError(f"{name}: line {number}: it is longer than {line_most - 1} letters, or no text")
     filled = [(number, line) for number, line in numbered if line]
-    if not filled or filled[0][1] != first_line:
+    if not filled or filled[0][1] not in (FIRST_LINE, OLD_LOCK, OLD_LIBRARY):
         found = f"it begins with {filled[0][1][:40]!r}" if filled else "it is empty"
         place = filled[0][0] if filled else 1
-        raise UsageError(f"{name}: line {place}: a schedule of this version begins with {first_line!r}, but {found}")
+        raise UsageError(f"{name}: line {place}: a schedule of this version begins with {FIRST_LINE!r}, but {found}")
+    first = filled[0][1]
+    of_library = first == OLD_LIBRARY or (
+        first == FIRST_LINE and any(line.startswith(f"{OF_LIBRARY} ") for _, line in filled)
+    )
+    line_most = LIBRARY_LINE_MOST if of_library else LINE_MOST
+    for number, line in filled:
+        if len(line) >= line_most or not line.isprintable():
+            raise UsageError(f"{name}: line {number}: it is longer than {line_most - 1} letters, or no text")
+    parts = (WORKLOAD, COURSE) if of_library else (COURSE,)
     words = [line for _, line in filled]
     places = []
     for part in parts:
@@ -62,6 +80,8 @@ def schedule_text(text: str, name: str, first_line: str, parts: tuple[str, ...],
             raise UsageError(f"{name}: line {filled[places[-1]][0]}: {part!r} is before {parts[len(places) - 2]!r}")
     ends = [*places[1:], len(filled)]
     return ScheduleText(
+        VERSION if first == FIRST_LINE else 1,
+        of_library,
         filled[1 : places[0]],
         {part: filled[place + 1 : end] for part, place, end in zip(parts, places, ends, strict=True)},
         {part: filled[place][0] for part, place in zip(parts, places, strict=True)},

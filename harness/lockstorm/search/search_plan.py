@@ -1,19 +1,26 @@
 """What to search: a user's request, checked and completed to a plan before anything is started."""
 
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, fields
 
 from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
-from lockstorm.base.option_fields import check_range, check_ranges, choose, option
+from lockstorm.base.option_fields import check_range, check_ranges, choose, option, options_of
+from lockstorm.locks.adapter import PREFIX, adapter_path, is_adapter
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.fault_names import choose_fault
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
-from lockstorm.search.campaign import Shard, parse_shard
+from lockstorm.search.campaign import SearchKey, Shard, parse_shard
+from lockstorm.search.library_plan import (
+    PERMITS_USUAL,
+    drawn_forms,
+    library_budget,
+    library_lease_ms,
+    required_promises,
+)
 from lockstorm.search.schedule_file import (
     CLIENTS_MOST,
     REPLICAS_MOST,
@@ -21,6 +28,7 @@ from lockstorm.search.schedule_file import (
     VARIES_PATIENCE,
     VARIES_TURNS,
     VARIES_WORK,
+    LibraryContext,
     ScheduleContext,
     check_explorable,
 )
@@ -42,6 +50,7 @@ REPLY_LIMIT_MS = 1000  # of the explored environment
 FAULTS_MOST = 16  # STRATEGY_FAULTS
 SCHEDULES_MOST = 1 << 24
 SECONDS_USUAL = 10
+SECONDS_OF_LIBRARY = 60
 SECONDS_MOST = 24 * 3600
 TURNS_MOST = 1000
 WORKERS_MOST = 64
@@ -52,8 +61,11 @@ DEVIATIONS_USUAL = 2
 TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost fails
 TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later one after the other
 WORK_PARTS = 50  # a client works for this part of a lease between its read and its write
+OPTIONS_OF_LIBRARIES = (
+    *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "forms", "server"),
+    *("workers", "keep_going"),
+)
 WAIT_LEASES = 20  # how long a client waits for the lock, so that a schedule ends although nobody releases it
-SHRINK_RUNS = 5000
 
 
 @dataclass(frozen=True)
@@ -189,23 +201,25 @@ class SearchRequest:
     keep_going: bool = option(
         "--all", "Search on after a violation, and group violations by what they violate.", "flag"
     )
-    build: str | None = None  # the build of a plug-in that a resumed campaign has tried
+    build: str | None = None  # of a plug-in, or the release of a library, that a resumed campaign has tried
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search that can begin."""
+    """A search that can begin. The type of its context says whether it is of a C lock or of a library."""
 
     request: SearchRequest
     lock: LockEntry
-    context: ScheduleContext
+    context: ScheduleContext | LibraryContext
     budget: dict[str, int]  # the most faults of each kind in a schedule
-    required: tuple[str, ...]  # properties, and sorts of their violations as property/sort
+    faults_total: int  # the most of all kinds together; 0: only the budget limits them
+    required: tuple[str, ...]  # properties, and sorts of their violations as property/sort; promises of a library
     steadily: tuple[str, ...]  # properties that are required of schedules with one fault at most, and none that lasts
     schedules: int
     seconds: int  # 0: no time limit
     workers: int
-    shard: Shard
+    shard: Shard  # of schedules; of a library of sessions
+    forms: tuple[str, ...] = ()  # of a library's acquires that are drawn; empty: all
 
     @property
     def required_names(self) -> tuple[str, ...]:
@@ -218,34 +232,83 @@ class SearchPlan:
         return chooses_faults(self.request.faults)
 
     @property
-    def key(self) -> dict[str, Any]:
+    def of_lock(self) -> ScheduleContext:
+        assert isinstance(self.context, ScheduleContext)
+        return self.context
+
+    @property
+    def key(self) -> SearchKey:
         """What identifies a campaign: the request, completed, without how much of it is tried where."""
-        context, request = self.context, self.request
-        deviations = (request.deviations or DEVIATIONS_USUAL) if request.strategy == EXHAUSTIVE else None
+        request, context = self.request, self.context
         faults = ",".join(f"{name}={most}" for name, most in self.budget.items())
-        return {
-            **{name: getattr(context, name) for name in ("lock", "store", "clients", "replicas", "seed", "lease_ms")},
+        key: SearchKey = {
+            "lock": request.lock,
+            "seed": request.seed,
+            "lease_ms": context.lease_ms,
             "faults": USUAL if self.is_usual else faults or "none",
-            "strategy": request.strategy,
-            "deviations": deviations,
-            "turns": request.turns if context.varied else context.turns,
-            "work_ms": request.work_ms,
-            "wait_ms": request.wait_ms,
-            "permits": request.permits,
-            "fixed_lease": request.fixed_lease,
-            "extends": request.extends,
-            **({"bound_ms": request.bound_ms} if request.bound_ms else {}),
-            **({"checks_validity": True} if request.checks_validity else {}),
-            **({"server": request.server} if request.server else {}),
-            **({"varied": True} if request.varied else {}),
             "require": ",".join(self.required),
             "keep_going": request.keep_going,
-            **({"build": self.lock.plugin.version} if self.lock.plugin else {}),
+            "build": _build_of(self.lock),
+            "server": request.server,
         }
+        if isinstance(context, LibraryContext):
+            key |= {"permits": context.permits, "forms": "; ".join(self.forms) or None}
+        else:
+            names = ("work_ms", "wait_ms", "permits", "bound_ms", "fixed_lease", "extends", "checks_validity", "varied")
+            key |= {name: getattr(context, name) for name in ("store", "clients", "replicas")}
+            key |= {name: getattr(request, name) for name in ("strategy", *names)}
+            key["turns"] = request.turns if context.varied else context.turns
+            if request.strategy == EXHAUSTIVE:
+                key["deviations"] = request.deviations or DEVIATIONS_USUAL
+        return {name: value for name, value in key.items() if value is not None}
 
 
 def plan_search(request: SearchRequest) -> SearchPlan:
     """Checks everything that can be checked before anything is started."""
+    return _library_plan(request) if is_adapter(request.lock) else _lock_plan(request)
+
+
+def _library_plan(request: SearchRequest) -> SearchPlan:
+    check_ranges(request)
+    _check_applies(request)
+    adapter = request.lock.removeprefix(PREFIX)
+    lock = lock_named(request.lock)
+    adapter_path(adapter)
+    if request.server and lock.service != "redis":
+        raise UsageError(f"--server names a redis-server, and {adapter} lives on {lock.service}")
+    _check_build(request, lock)
+    budget, total = library_budget(request.faults, lock.service)
+    return SearchPlan(
+        request=request,
+        lock=lock,
+        context=LibraryContext(
+            adapter=adapter,
+            library=_build_of(lock) or "",
+            lease_ms=library_lease_ms(lock, request.lease_ms),
+            permits=request.permits or PERMITS_USUAL,
+            seed=request.seed,
+        ),
+        budget=budget,
+        faults_total=total,
+        required=required_promises(request.require),
+        steadily=(),
+        schedules=request.schedules or SCHEDULES_MOST,
+        seconds=request.seconds or (0 if request.schedules else SECONDS_OF_LIBRARY),
+        workers=request.workers or len(os.sched_getaffinity(0)),
+        shard=parse_shard(request.shard) if request.shard else Shard(),
+        forms=drawn_forms(request.forms, adapter),
+    )
+
+
+def _check_applies(request: SearchRequest) -> None:
+    """UsageError for an option that a search of a library has no use for."""
+    known = options_of(request)
+    for each in fields(request):
+        if each.name in known and each.name not in OPTIONS_OF_LIBRARIES and getattr(request, each.name) != each.default:
+            raise UsageError(f"{known[each.name].flag}: a search of a library draws that itself, or has no such thing")
+
+
+def _lock_plan(request: SearchRequest) -> SearchPlan:
     lock, store = check_explorable(
         TrialSettings(
             request.lock,
@@ -285,6 +348,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
         lock=lock,
         context=context,
         budget=budget,
+        faults_total=USUAL_TOTAL if chooses_faults(request.faults) else 0,
         required=required,
         steadily=_steadily(request, lock),
         schedules=request.schedules or SCHEDULES_MOST,
@@ -295,9 +359,16 @@ def plan_search(request: SearchRequest) -> SearchPlan:
 
 
 def _check_build(request: SearchRequest, lock: LockEntry) -> None:
-    now = lock.plugin.version if lock.plugin else None
+    now = _build_of(lock)
     if request.build not in (None, now):
         raise UsageError(f"{lock.name} is another build now: {request.build} was tried, and here is {now}")
+
+
+def _build_of(lock: LockEntry) -> str | None:
+    """What a campaign of a lock that is not of this project depends on."""
+    if lock.adapter:
+        return f"{lock.adapter.name} {lock.adapter.version}".strip()
+    return lock.plugin.version if lock.plugin else None
 
 
 def _check_choices(request: SearchRequest) -> None:
@@ -441,39 +512,3 @@ def _required_word(word: str) -> str:
     if slash:
         choose(f"sort of {name}", sort, [*SORTS.get(name, ())])
     return word
-
-
-# --- the command line of the program `explore` ---
-
-
-def context_arguments(context: ScheduleContext, required: Sequence[str]) -> list[str]:
-    """What the program needs to run one schedule."""
-    plugin = lock_named(context.lock).plugin
-    words = ["--plugin", plugin.path] if plugin else ["--lock", context.lock]
-    words += ["--store", context.store, "--clients", str(context.clients)]
-    words += ["--turns", str(context.turns), "--permits", str(context.permits), "--lease-ms", str(context.lease_ms)]
-    words += ["--wait-ms", str(context.wait_ms), "--work-ms", str(context.work_ms), "--seed", str(context.seed)]
-    words += ["--require", ",".join(word.replace("_", "-") if "/" in word else word for word in required)]
-    words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
-    words += ["--varied", str(context.varied)] if context.varied else []
-    words += ["--replicas", str(context.replicas)] if context.replicas else []
-    flags = {
-        "--fixed-lease": context.fixed_lease,
-        "--extends": context.extends,
-        "--checks-validity": context.checks_validity,
-    }
-    return words + [flag for flag, wanted in flags.items() if wanted]
-
-
-def search_arguments(plan: SearchPlan) -> list[str]:
-    """What the program needs to search."""
-    words = context_arguments(plan.context, plan.required)
-    words += ["--require-steady", ",".join(plan.steadily)] if plan.steadily else []
-    words += ["--strategy", plan.request.strategy, "--shrink", str(SHRINK_RUNS)]
-    if plan.request.strategy == EXHAUSTIVE:
-        words += ["--deviations", str(plan.request.deviations or DEVIATIONS_USUAL)]
-    if plan.request.keep_going:
-        words.append("--keep-going")
-    for name, most in plan.budget.items():
-        words += ["--fault", f"{name}={most}"]
-    return [*words, "--faults-total", str(USUAL_TOTAL), "--spare-store"] if plan.is_usual else words

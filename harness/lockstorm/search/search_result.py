@@ -1,122 +1,264 @@
 """What a search came to: one object, as `explore --json` prints it, and what finding nothing is worth."""
 
+import contextlib
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
-from lockstorm.base.errors import UsageError
+import msgspec
+
+from lockstorm.base import paths
+from lockstorm.base.atomic_file import new_file
+from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.option_fields import option_words
 from lockstorm.locks.lock_names import lock_words
 from lockstorm.native.fault_names import fault_names
+from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.properties import with_capacity
 from lockstorm.results.statistics import Rate
-from lockstorm.search.campaign import Campaign, joined
+from lockstorm.results.verdict import Evidence, Judged, PropertyVerdict, Status
+from lockstorm.search.campaign import Campaign, ShownSchedule
 from lockstorm.search.explorer import count_states
-from lockstorm.search.schedule_file import ScheduleContext, ScheduleFile
-from lockstorm.search.search_plan import (
-    DEVIATIONS_USUAL,
-    JUDGED,
-    USUALLY,
-    SearchPlan,
-    SearchRequest,
-    plan_search,
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.schedule_file import (
+    LibraryContext,
+    LibrarySchedule,
+    Schedule,
+    ScheduleContext,
+    ScheduleFile,
+    parse_schedule_file,
+    read_schedule_file,
 )
+from lockstorm.search.search_lines import (
+    FoundSchedule,
+    HostedOffer,
+    PropertyCount,
+    ScheduleLines,
+    SearchTally,
+    ViolationGroup,
+)
+from lockstorm.search.search_plan import DEVIATIONS_USUAL, JUDGED, USUALLY, SearchPlan
 
+OF_LIBRARIES = ("calls", "sessions", "unplayed", "unplayed_reason", "unrepeated", "unrepeated_reason")
+OF_LOCKS = ("store", "clients", "replicas", "turns", "work_ms")
 DEPTH = 3  # STRATEGY_DEPTH
+FOUND = paths.ROOT / "scenarios" / "found"
+SAVED_MOST = 100  # schedules with the same name
 
 
-def plan_again(name: str, campaign: Campaign, **limits: Any) -> SearchPlan:
-    """The plan of a campaign that was read from a file; `deviations` was called `bound` once."""
-    key = {"deviations" if part == "bound" else part: value for part, value in campaign.key.items()}
-    try:
-        return plan_search(SearchRequest(**key, **limits))
-    except TypeError as error:
-        raise UsageError(f"{name}: its key is not one: {error}") from None
+class SearchedProperty(PropertyVerdict, frozen=True, kw_only=True):
+    """A property, or a promise of a library, in all schedules that were tried. The evidence is that of the smallest."""
+
+    schedules: PropertyCount
 
 
-def merged(named: Sequence[tuple[str, Campaign]]) -> dict[str, Any]:
-    """The result of several parts of a campaign together, with the campaign in it."""
-    campaign = joined(named)
-    try:
-        return {**search_result(plan_again(named[0][0], campaign), campaign), "campaign": campaign.json}
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"{named[0][0]}: it was changed by hand: {error}") from None
+class PctBound(msgspec.Struct, frozen=True):
+    """The least probability that a schedule finds an error of this depth."""
+
+    depth: int
+    tasks: int
+    steps: int
+    bound: float
 
 
-def context_json(context: ScheduleContext) -> dict[str, Any]:
-    keys = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")
-    return {key: getattr(context, key) for key in keys}
+class SmallestSchedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The first violation, with the smallest schedule that shows it. Below `file`: of a library only."""
+
+    number: int
+    violates: list[str]
+    clients: int
+    choices: list[str]  # its deviations, each with the command that it strikes
+    choices_before_shrinking: int
+    steps: int
+    sentence: str
+    file: str  # as -o writes it
+    workload: list[str] = []
+    calls_before_shrinking: int = 0
+    with_new_programs: bool | None = None  # programs that were started for it alone show it, too
+    evidence: list[BrokenPromise] = []
+    story: list[CallStoryLine] = []
+    control: ScheduleLines | None = None
 
 
-def plan_json(plan: SearchPlan) -> dict[str, Any]:
-    return {
-        **context_json(plan.context),
-        "scenario": "explore",
-        "time": "virtual",
-        "faults": plan.budget,
-        "strategy": plan.request.strategy,
-        "required": [*plan.required_names],
-        "required_sorts": _required_sorts(plan),
-        "required_steadily": [*plan.steadily],
-    }
+class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename={"properties": "verdict"}):
+    """The JSON of `explore` and `merge`. A search that could not be run has a sentence, and nothing was tried."""
+
+    lock: str
+    library: HostedOffer | None = None
+    store: str | None = None
+    clients: int | None = None
+    replicas: int | None = None
+    turns: int | None = None
+    lease_ms: int
+    work_ms: int | None = None
+    permits: int | None = None
+    seed: int
+    scenario: str = msgspec.field(default_factory=lambda: "explore")
+    time: str = msgspec.field(default_factory=lambda: "virtual")
+    faults: dict[str, int]  # the most of each kind in a schedule
+    strategy: str | None = None
+    required: list[str]
+    required_sorts: dict[str, list[str]]  # of properties that are not required as a whole
+    required_steadily: list[str]
+    schedules: int  # that count
+    tried: int
+    schedules_per_s: int
+    steps: int
+    commands: int
+    calls: int | None = None
+    sessions: int | None = None
+    distinct: int  # histories
+    states: int
+    checkpoints: dict[str, dict[str, int]]
+    exhausted: bool
+    cut_short: int
+    inapplicable: int
+    unplayed: int | None = None
+    unplayed_reason: str | None = None
+    unrepeated: int | None = None
+    unrepeated_reason: str | None = None
+    injected: dict[str, int]
+    history_sha256: str
+    pct: PctBound | None = None
+    properties: dict[str, SearchedProperty]  # type: ignore[assignment]  # each is a PropertyVerdict
+    groups: list[ViolationGroup]
+    sentence: str
+    found: SmallestSchedule | None
+    replay: str  # the command that repeats it
+    elapsed_ms: int
+    exit: int
+    saved: str | None = None  # the file of --save
+    campaign: Campaign | None = None  # of --result
+
+    @property
+    def schedule(self) -> str | None:
+        """The smallest schedule that violates something, as the text of its file."""
+        return self.found.file if self.found else None
 
 
-def smallest_schedule(
-    context: ScheduleContext, found: dict[str, Any], shown: dict[str, Any] | None = None
-) -> ScheduleFile:
-    """The schedule that the explorer has found and shrunk. `shown`: what its replay has shown."""
-    return ScheduleFile(
-        **{**vars(context), "clients": found["clients"]},
-        number=found["origin"],
-        violates=tuple(found["violated"]),
-        lines=tuple(found["schedule"]),
-        struck=(shown or {}).get("struck", {}),  # not in a result of an earlier version
+def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> SearchResult:
+    """What was tried, and the verdict on it. `failed`: why the search could not be run."""
+    tally, context, shown = campaign.tally, plan.context, campaign.shown
+    found = smallest_schedule(plan, campaign.found, shown) if campaign.found and shown else None
+    of_lock = context if isinstance(context, ScheduleContext) else None
+    verdict = {} if failed else {name: _verdict_on(plan, tally, shown, name) for name in _judged(plan)}
+    exit_status = Inconclusive.exit_status if failed else _exit_status(plan, campaign, verdict)
+    steps = max(1, campaign.horizon)
+    return SearchResult(
+        lock=context.lock,
+        library=HostedOffer(plan.lock.library.name, plan.lock.library.version) if plan.lock.adapter else None,
+        **{key: getattr(of_lock, key) for key in OF_LOCKS if of_lock},
+        lease_ms=context.lease_ms,
+        permits=context.permits,
+        seed=context.seed,
+        faults=plan.budget,
+        strategy=plan.request.strategy if of_lock else None,
+        required=[*plan.required_names],
+        required_sorts=_required_sorts(plan),
+        required_steadily=[*plan.steadily],
+        schedules=campaign.schedules,
+        tried=tally.schedules,
+        schedules_per_s=round(tally.schedules / campaign.elapsed_s) if campaign.elapsed_s else 0,
+        **{key: getattr(tally, key) for key in ("steps", "commands", "checkpoints", "cut_short", "inapplicable")},
+        **{key: getattr(tally, key) for key in OF_LIBRARIES if not of_lock},
+        distinct=campaign.distinct,
+        states=count_states(campaign.states),
+        exhausted=campaign.exhausted,
+        injected={name: tally.faults.get(name, 0) for name in _known_faults(plan)},
+        history_sha256=campaign.history_sha256,
+        pct=PctBound(DEPTH, of_lock.clients, steps, _pct_bound(plan, steps)) if of_lock else None,
+        properties=verdict,
+        groups=campaign.groups,
+        sentence=f"Inconclusive: {failed}" if failed else _sentence(plan, campaign, exit_status),
+        found=_found_json(found, campaign.found, shown) if found and campaign.found and shown else None,
+        replay=search_command(plan, campaign),
+        elapsed_ms=round(campaign.elapsed_s * 1000),
+        exit=exit_status,
     )
 
 
-def search_result(plan: SearchPlan, campaign: Campaign) -> dict[str, Any]:
-    """What was tried, and the verdict on it."""
-    shown = campaign.shown
-    found = smallest_schedule(plan.context, campaign.found, shown) if campaign.found else None
-    tally = campaign.tally
+def _known_faults(plan: SearchPlan) -> tuple[str, ...]:
+    return fault_names("simulation" if isinstance(plan.context, ScheduleContext) else "library")
+
+
+def smallest_schedule(plan: SearchPlan, found: FoundSchedule, shown: ShownSchedule | None = None) -> Schedule:
+    """The schedule that was found and made smaller. `shown`: what its replay has shown."""
+    lines, context = found.smallest, plan.context
+    if isinstance(context, LibraryContext):
+        return LibrarySchedule(
+            **vars(context),
+            number=found.number,
+            violates=tuple(found.broken),
+            workload=tuple(lines.workload),
+            deviations=tuple(lines.schedule),
+        )
+    return ScheduleFile(
+        **{**vars(context), "clients": lines.clients},
+        number=found.origin,
+        violates=tuple(found.violated),
+        lines=tuple(lines.schedule),
+        struck=shown.struck if shown else {},
+    )
+
+
+def _found_json(schedule: Schedule, found: FoundSchedule, shown: ShownSchedule) -> SmallestSchedule:
+    is_new = found.anew and shown.with_new_programs
+    return SmallestSchedule(
+        number=found.number,
+        violates=[*schedule.violates],
+        clients=found.smallest.clients,
+        choices=list(schedule.deviations) if isinstance(schedule, LibrarySchedule) else schedule.annotated,
+        choices_before_shrinking=len(found.as_found.schedule),
+        steps=shown.steps,
+        sentence=shown.sentence,
+        file=schedule.text,
+        workload=found.smallest.workload,
+        calls_before_shrinking=len(found.as_found.workload),
+        with_new_programs=is_new if isinstance(schedule, LibrarySchedule) else None,
+        evidence=shown.broken,
+        story=shown.story,
+        control=found.control,
+    )
+
+
+# --- the verdict ---
+
+
+def _judged(plan: SearchPlan) -> tuple[str, ...]:
+    if isinstance(plan.context, LibraryContext):
+        return tuple(PROMISES)
     usually = with_capacity(USUALLY, plan.context.permits)
-    judged = (*usually, *(name for name in JUDGED if name in plan.required_names and name not in usually))
-    verdict = {name: _verdict_on(plan, tally["verdicts"][name], shown, name) for name in judged}
-    statuses = {verdict[name]["status"] for name in plan.required_names}
+    return (*usually, *(name for name in JUDGED if name in plan.required_names and name not in usually))
+
+
+def _verdict_on(plan: SearchPlan, tally: SearchTally, shown: ShownSchedule | None, name: str) -> SearchedProperty:
+    """Of a property that is required, only the required sorts of violations count."""
+    counts = tally.verdicts.get(name, PropertyCount())
+    violated = counts.broken if name in plan.required_names else counts.violated
+    status: Status = "violated" if violated else "holds" if counts.holds + counts.violated else "inconclusive"
+    return SearchedProperty(
+        status=status,
+        count=violated,
+        evidence=shown.evidence.get(name, []) if shown and violated else list[Evidence](),
+        schedules=counts,
+        reason=None if name in plan.required_names or not violated else _unblamed(plan, violated),
+    )
+
+
+def _unblamed(plan: SearchPlan, schedules: int) -> str:
+    """What a violation of a property that is not required means."""
+    why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
+    return f"in {schedules:,} schedules{why}: not required"
+
+
+def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, SearchedProperty]) -> int:
+    if isinstance(plan.context, LibraryContext):
+        if campaign.found and campaign.shown:
+            return 1 if campaign.found.anew and campaign.shown.with_new_programs else Inconclusive.exit_status
+        return Inconclusive.exit_status if campaign.tally.unrepeated else 0
     # A lock without tokens is not required to fence: of such a property nothing can be known.
-    exit_status = 1 if found else 3 if "inconclusive" in statuses else 0
-    tasks, steps = plan.context.clients, max(1, campaign.horizon)
-    return {
-        **plan_json(plan),
-        "schedules": campaign.schedules,
-        "tried": tally["schedules"],
-        "schedules_per_s": round(tally["schedules"] / campaign.elapsed_s) if campaign.elapsed_s else 0,
-        "steps": tally["steps"],
-        "commands": tally["commands"],
-        "distinct": campaign.distinct,
-        "states": count_states(campaign.states),
-        "checkpoints": tally["checkpoints"],
-        "exhausted": campaign.exhausted,
-        "cut_short": tally["cut_short"],
-        "inapplicable": tally["inapplicable"],
-        "injected": {name: tally["faults"][name] for name in fault_names("simulation")},
-        "history_sha256": campaign.history_sha256,
-        "pct": {"depth": DEPTH, "tasks": tasks, "steps": steps, "bound": _pct_bound(plan, steps)},
-        "verdict": verdict,
-        "groups": campaign.groups,
-        "sentence": _sentence(plan, campaign, found, exit_status),
-        "found": found and _found_json(found, campaign, shown),
-        "replay": search_command(plan, campaign),
-        "elapsed_ms": round(campaign.elapsed_s * 1000),
-        "exit": exit_status,
-    }
-
-
-def _pct_bound(plan: SearchPlan, steps: int) -> float:
-    """The least probability that a schedule finds an error of that depth; PCT draws every other one of a portfolio."""
-    share = {"pct": 1.0, "portfolio": 0.5}.get(plan.request.strategy, 0.0)
-    return share / float(plan.context.clients * steps ** (DEPTH - 1))
+    unclear = any(verdict[name].status == "inconclusive" for name in plan.required_names)
+    return 1 if campaign.found else Inconclusive.exit_status if unclear else 0
 
 
 def _required_sorts(plan: SearchPlan) -> dict[str, list[str]]:
@@ -128,45 +270,26 @@ def _required_sorts(plan: SearchPlan) -> dict[str, list[str]]:
     return parts
 
 
-def _verdict_on(plan: SearchPlan, counts: dict[str, int], shown: dict[str, Any] | None, name: str) -> dict[str, Any]:
-    """The verdict on a property in all schedules that were tried. The evidence is that of the smallest schedule. Of a
-    property that is required, only the required sorts of violations count."""
-    violated = counts.get("broken", counts["violated"]) if name in plan.required_names else counts["violated"]
-    status = "violated" if violated else "holds" if counts["holds"] + counts["violated"] else "inconclusive"
-    evidence = shown["verdict"][name]["evidence"] if shown and status == "violated" else []
-    said = {} if name in plan.required_names or not violated else {"reason": _unblamed(plan, violated)}
-    return {"status": status, "count": violated, "evidence": evidence, "schedules": counts, **said}
+def _pct_bound(plan: SearchPlan, steps: int) -> float:
+    """PCT draws every other schedule of a portfolio."""
+    share = {"pct": 1.0, "portfolio": 0.5}.get(plan.request.strategy, 0.0)
+    return share / float(plan.of_lock.clients * steps ** (DEPTH - 1))
 
 
-def _unblamed(plan: SearchPlan, schedules: int) -> str:
-    """What a violation of a property that is not required means."""
-    why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
-    return f"in {schedules:,} schedules{why}: not required"
+# --- in words ---
 
 
-def _found_json(found: ScheduleFile, campaign: Campaign, shown: dict[str, Any] | None) -> dict[str, Any]:
-    assert campaign.found and shown
-    return {
-        "number": campaign.found["number"],
-        "violates": [*found.violates],
-        "clients": found.clients,
-        "choices": found.annotated,
-        "choices_before_shrinking": len(campaign.found["found"]),
-        "steps": shown["steps"],
-        "sentence": shown["sentence"],
-        "file": found.text,
-    }
-
-
-def _sentence(plan: SearchPlan, campaign: Campaign, found: ScheduleFile | None, exit_status: int) -> str:
-    if campaign.found and plan.request.keep_going:
-        return _sentence_of_all(plan, campaign, campaign.found["number"])
-    if campaign.found and found:
-        broken = " and ".join(name.replace("_", " ") for name in campaign.found.get("broken", found.violates))
-        return f"Schedule {campaign.found['number']:,} of seed {plan.context.seed} violates {broken}: {_cause(found)}"
-    tried = campaign.schedules
+def _sentence(plan: SearchPlan, campaign: Campaign, exit_status: int) -> str:
+    if isinstance(plan.context, LibraryContext):
+        return _library_sentence(campaign, plan.context.library)
+    found, tried = campaign.found, campaign.schedules
+    if found and plan.request.keep_going:
+        return _sentence_of_all(plan, campaign, found.number)
+    if found:
+        broken = " and ".join(name.replace("_", " ") for name in found.broken)
+        return f"Schedule {found.number:,} of seed {plan.context.seed} violates {broken}: {_cause(found.smallest)}"
     if exit_status:
-        reason = campaign.tally["inapplicable_reason"] or "no schedule could be judged"
+        reason = campaign.tally.inapplicable_reason or "no schedule could be judged"
         return f"Inconclusive after {tried:,} schedules: {reason}"
     if campaign.exhausted:
         most = plan.request.deviations or DEVIATIONS_USUAL
@@ -176,16 +299,16 @@ def _sentence(plan: SearchPlan, campaign: Campaign, found: ScheduleFile | None, 
 
 def _sentence_of_all(plan: SearchPlan, campaign: Campaign, number: int) -> str:
     """Of a search that went on after a violation."""
-    tried = campaign.tally["schedules"]
-    hits = sum(group["schedules"] for group in campaign.groups if {*group["violates"]} & {*plan.required_names})
+    tried = campaign.tally.schedules
+    hits = sum(group.schedules for group in campaign.groups if {*group.violates} & {*plan.required_names})
     first = f"; schedule {number:,} is the first"
     if campaign.exhausted:  # no sample: these are all
         return f"{hits:,} of all {tried:,} schedules within the bound violate it{first}"
     return f"{Rate(hits, tried)}{first}"
 
 
-def _cause(found: ScheduleFile) -> str:
-    count = len(found.lines)
+def _cause(smallest: ScheduleLines) -> str:
+    count = len(smallest.schedule)
     if not count:
         return "the usual course reproduces it"
     return f"{count} deviation{'s reproduce' if count > 1 else ' reproduces'} it"
@@ -197,14 +320,56 @@ def _worth(plan: SearchPlan, campaign: Campaign) -> str:
     worth = [f"{campaign.distinct:,} of them distinct: {Rate(0, campaign.schedules).in_words}"]
     if found_by_pct:
         worth.append(f"one in {1 / found_by_pct:,.0f} finds an error of depth {DEPTH} at least (PCT)")
-    untried = [name for name in fault_names("simulation") if not campaign.tally["faults"][name]]
+    untried = [name for name in _known_faults(plan) if not campaign.tally.faults.get(name)]
     if untried:
         worth.append(f"not tried: {', '.join(untried)}")
     return "; ".join(worth)
 
 
+def _library_sentence(campaign: Campaign, name: str) -> str:
+    found, shown, tally = campaign.found, campaign.shown, campaign.tally
+    if found and shown and not (found.anew and shown.with_new_programs):
+        return (
+            f"Inconclusive: schedule {found.number:,} broke a promise of {name}, and did not break it again with "
+            f"programs that were started for it alone: {shown.sentence}"
+        )
+    if found and shown:
+        return f"Schedule {found.number:,} breaks a promise of {name}: {shown.sentence}"
+    if tally.unrepeated:
+        return (
+            f"Inconclusive: {tally.unrepeated:,} of {tally.schedules:,} schedules broke a promise of {name}, and did "
+            f"not break it again with programs that were started for it alone; {tally.unrepeated_reason}"
+        )
+    bound = f": under {300 / tally.schedules:.2g} % at 95 %" if tally.schedules else ""
+    return f"{name} kept every promise in {tally.schedules:,} schedules of {tally.calls:,} calls{bound}"
+
+
 def search_command(plan: SearchPlan, campaign: Campaign) -> str:
-    """The command that repeats the search up to here."""
-    schedules = None if campaign.exhausted else campaign.until
+    """The command that repeats the search up to here, also on a machine that is slower."""
+    schedules = None if campaign.exhausted else max(1, campaign.until)
     request = replace(plan.request, schedules=schedules, seconds=None, workers=None)
     return shlex.join(["lockstorm", "explore", *lock_words(request.lock), *option_words(request)])
+
+
+# --- a file ---
+
+
+def save_schedule(result: SearchResult, directory: Path = FOUND) -> Path:
+    """Writes the schedule that a search of a C lock has found, with the command that found it, under a name made of the
+    lock and the faults. A schedule that is there already is left alone. Returns its path."""
+    found = result.found
+    assert found
+    choices = [line.partition(": ")[2].split()[0] for line in found.choices]
+    faults = [word for word in dict.fromkeys(choices) if word in result.injected]
+    name = "-".join([result.lock, *(faults or ["order"])])
+    text = f"# {result.replay}\n# {found.sentence}\n{found.file}"
+    directory.mkdir(exist_ok=True)
+    for number in range(1, SAVED_MOST):
+        path = directory / f"{name}{f'-{number}' if number > 1 else ''}.schedule"
+        with contextlib.suppress(FileExistsError):
+            with new_file(path) as temporary:
+                temporary.write_text(text)
+            return path
+        if read_schedule_file(path).text == parse_schedule_file(found.file, str(path)).text:
+            return path
+    raise UsageError(f"--save: there are {SAVED_MOST} schedules called {name} in {directory}")

@@ -14,7 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
-from lockstorm.search.library_schedule_file import LibrarySchedule
+from lockstorm.results.call_event import BrokenPromise
+from lockstorm.search.replay import ReplayedLibrary
+from lockstorm.search.schedule_file import LibrarySchedule
 from lockstorm.search.standalone_plan import Call, Plan, Proof, standalone_plan
 
 FILE = "standalone.toml"
@@ -138,12 +140,12 @@ def check_standalone(schedule: LibrarySchedule, language: str) -> Phrases:
     return phrases
 
 
-def standalone_program(schedule: LibrarySchedule, result: dict[str, Any], language: str) -> str:
+def standalone_program(schedule: LibrarySchedule, result: ReplayedLibrary, language: str) -> str:
     """The text of the program. `result`: of replay_library. UsageError as of check_standalone, and when timing alone
     does not show the promise that is broken."""
     phrases = check_standalone(schedule, language)
-    broken = [each for each in result["broken"] if each["promise"] in result["breaks"]]
-    plan = standalone_plan(result["events"], broken[0] if broken else None)
+    broken = result.required_evidence
+    plan = standalone_plan(result.events, broken[0] if broken else None)
     if language == "python" and any(step.cancels for step in plan.steps):
         raise UsageError("--as python: the schedule cancels a call, and Python ends no thread's call")
     facts = adapter_facts(str(adapter_path(schedule.adapter)))
@@ -158,7 +160,7 @@ def standalone_program(schedule: LibrarySchedule, result: dict[str, Any], langua
     )
     return environment.get_template(f"standalone.{language}.j2").render(
         head=_head(phrases, schedule, result, broken),
-        sentence=re.sub(r"[\\\"]", "'", result["sentence"]),
+        sentence=re.sub(r"[\\\"]", "'", result.sentence),
         phrases=phrases,
         plan=plan,
         connecting=Template(phrases.client).substitute(default_ms=schedule.lease_ms).strip(),
@@ -167,15 +169,15 @@ def standalone_program(schedule: LibrarySchedule, result: dict[str, Any], langua
     )
 
 
-def _head(phrases: Phrases, schedule: LibrarySchedule, result: dict[str, Any], broken: Sequence[dict[str, Any]]) -> str:
-    version = result["library"]["version"]
+def _head(phrases: Phrases, schedule: LibrarySchedule, result: ReplayedLibrary, broken: Sequence[BrokenPromise]) -> str:
+    version = result.library.version
     file = PROGRAMS[phrases.language]
     lines = [
         f"{schedule.library}, on an empty redis-server and without any fault:",
-        result["sentence"],
+        result.sentence,
         "",
         "The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows",
-        f"that {broken[0]['promise'].replace('_', ' ') if broken else 'a promise'} is broken, otherwise 0.",
+        f"that {broken[0].promise.replace('_', ' ') if broken else 'a promise'} is broken, otherwise 0.",
         "",
         f"install: {Template(phrases.install).substitute(version=version)}",
         f"run:     {Template(phrases.run).substitute(file=file)} [PORT ...]    (of redis-servers here; 6379)",
@@ -193,7 +195,7 @@ class _Writer:
     def lock(self, call: Call) -> str:
         """The name of the variable with the lock object."""
         pattern = NAMES.get(self.phrases.language, "client{}Lock{}")
-        return pattern.format(call.ask["client"], call.ask["lock"])
+        return pattern.format(call.ask.client, call.ask.lock)
 
     def locks(self, plan: Plan) -> list[tuple[str, str]]:
         """The variables with lock objects, and their types."""
@@ -218,12 +220,12 @@ class _Writer:
         return self.filled(self.phrases.lock, call)
 
     def call(self, call: Call) -> str:
-        verb = call.ask["call"]
-        if verb == "renew" and call.ask.get("lease") != "given":
+        verb = call.ask.call
+        if verb == "renew" and call.ask.lease != "given":
             return self.filled(self.phrases.renew_default, call)
         if verb != "acquire":
             return self.filled(getattr(self.phrases, verb), call)
-        form = call.ask["form"]
+        form = call.ask.form
         if form not in self.phrases.acquire:
             raise UsageError(f"--as {self.phrases.language}: {FILE} does not say how {form!r} is written")
         return self.filled(self.phrases.acquire[form], call)
@@ -234,13 +236,13 @@ class _Writer:
 
     def filled(self, phrase: str, call: Call) -> str:
         ask, default_ms = call.ask, self.schedule.lease_ms
-        wait, lease = ask.get("wait", "none"), ask.get("lease", "default")
-        wait_ms: int = ask["wait_ms"] if wait == "time" else {"none": 0}.get(wait, -1)
-        lease_ms = default_ms if lease == "default" else ask.get("lease_ms", -1)
+        wait, lease = ask.wait or "none", ask.lease or "default"
+        wait_ms = ask.wait_ms if wait == "time" else {"none": 0}.get(wait, -1)
+        lease_ms = default_ms if lease == "default" else ask.lease_ms or -1
         values = {
-            "client": NAMES.get(self.phrases.language, "client{}").replace("_lock_{}", "").format(ask["client"]),
-            "lock": Template(self.phrases.modes.get(ask["mode"], "$lock")).substitute(lock=self.lock(call)),
-            "resource": f"resource-{ask['resource']}",
+            "client": NAMES.get(self.phrases.language, "client{}").replace("_lock_{}", "").format(ask.client),
+            "lock": Template(self.phrases.modes.get(ask.mode, "$lock")).substitute(lock=self.lock(call)),
+            "resource": f"resource-{ask.resource}",
             "wait_ms": wait_ms,
             "wait_s": _seconds(wait_ms),
             "lease_ms": lease_ms,

@@ -3,10 +3,9 @@ cancellations at given times, and what shows at the end that the promise was bro
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lockstorm.base.errors import UsageError
-from lockstorm.results.call_event import NO_END, NO_KEY
+from lockstorm.results.call_event import NO_END, NO_KEY, BrokenPromise, CallEvent
 
 GAP_MS = 25  # between two steps that have the same time in the schedule: their order is kept
 SETTLE_MS = 300  # after the last step
@@ -21,7 +20,7 @@ class Call:
     after: int  # the number of a call of another thread that was answered first, at the same time; 0: no such call
     thread: tuple[int, int]  # client, and thread of it
     words: str
-    ask: dict[str, Any]
+    ask: CallEvent
 
 
 @dataclass(frozen=True)
@@ -64,116 +63,111 @@ class Plan:
         return by_thread
 
 
-def standalone_plan(events: Sequence[dict[str, Any]], broken: dict[str, Any] | None) -> Plan:
+def standalone_plan(events: Sequence[CallEvent], broken: BrokenPromise | None) -> Plan:
     """`broken`: the promise to show, as replay_on returns it. UsageError if timing alone does not show it."""
-    struck = next((event for event in events if event["event"] in ("fault", "late")), None)
+    struck = next((event for event in events if event.kind in ("fault", "late")), None)
     if struck:
-        raise UsageError(f"a program against a plain server cannot show it: the schedule needs {struck['fault']}")
+        raise UsageError(f"a program against a plain server cannot show it: the schedule needs {struck.fault}")
     calls, steps, numbers, last_ms = list[Call](), list[MainStep](), dict[int, int](), -GAP_MS
-    reading = broken["event"] if broken and events[broken["event"]]["event"] == "lease" else None
+    reading = broken.event if broken and events[broken.event].kind == "lease" else None
     for place, event in enumerate(events):
-        if event["event"] != "ask" and place != reading:
+        if event.kind != "ask" and place != reading:
             continue
-        at_once = event["event"] == "ask" and event["call"] != "cancel" and _follows_at_once(events, place)
+        at_once = event.kind == "ask" and event.call != "cancel" and _follows_at_once(events, place)
         if not at_once:
-            last_ms = max(event["at_ns"] // 1_000_000, last_ms + GAP_MS)
+            last_ms = max(event.at_ns // 1_000_000, last_ms + GAP_MS)
         if place == reading:
-            steps.append(MainStep(last_ms, reads=event["resource"]))
-        elif event["call"] == "cancel":
+            steps.append(MainStep(last_ms, reads=event.resource))
+        elif event.call == "cancel":
             steps.append(MainStep(last_ms, cancels=numbers[_cancelled(events, place)]))
         else:
             numbers[place] = len(calls) + 1
             at_ms, after = (None, 0) if at_once else (last_ms, _answered_first(events, place, numbers))
-            thread = (event["client"], event["thread"])
-            calls.append(Call(numbers[place], at_ms, after, thread, _words(event), event))
+            calls.append(Call(numbers[place], at_ms, after, event.caller, _words(event), event))
     proof = _proof(events, broken, numbers) if broken else None
-    shown_ms = events[broken["event"]]["at_ns"] // 1_000_000 if broken else 0
+    shown_ms = events[broken.event].at_ns // 1_000_000 if broken else 0
     outcomes = {
-        numbers[event["asked"]]: event["outcome"]
-        for event in events[: broken["event"] if broken else None]
-        if event["event"] == "answer" and event["outcome"] != "unknown" and event["asked"] in numbers
+        numbers[event.asked]: event.outcome
+        for event in events[: broken.event if broken else None]
+        if event.kind == "answer" and event.outcome != "unknown" and event.asked in numbers
     }
     return Plan(tuple(calls), tuple(steps), proof, outcomes, max(shown_ms, last_ms) + SETTLE_MS)
 
 
-def _follows_at_once(events: Sequence[dict[str, Any]], place: int) -> bool:
+def _follows_at_once(events: Sequence[CallEvent], place: int) -> bool:
     """Whether a call is made when the one before it in its thread is answered, with no work between."""
-    thread = [events[place][key] for key in ("client", "thread")]
+    thread = events[place].caller
     return any(
-        event["event"] == "answer"
-        and event["at_ns"] == events[place]["at_ns"]
-        and event["call"] != "cancel"
-        and [event["client"], event["thread"]] == thread
+        event.kind == "answer"
+        and event.at_ns == events[place].at_ns
+        and event.call != "cancel"
+        and event.caller == thread
         for event in events[:place]
     )
 
 
-def _answered_first(events: Sequence[dict[str, Any]], place: int, numbers: dict[int, int]) -> int:
+def _answered_first(events: Sequence[CallEvent], place: int, numbers: dict[int, int]) -> int:
     """The number of the call of another thread that was answered last before a call is made, at the same time."""
-    answers = [event for event in events[:place] if event["event"] == "answer" and event["asked"] in numbers]
+    answers = [event for event in events[:place] if event.kind == "answer" and event.asked in numbers]
     last, ask = answers[-1] if answers else None, events[place]
-    if not last or (last["client"], last["thread"]) == (ask["client"], ask["thread"]):
+    if not last or last.caller == ask.caller:
         return 0
-    return numbers[last["asked"]] if last["at_ns"] + GAP_MS * 1_000_000 >= ask["at_ns"] else 0
+    return numbers[last.asked] if last.at_ns + GAP_MS * 1_000_000 >= ask.at_ns else 0
 
 
-def _words(event: dict[str, Any]) -> str:
-    mode = "" if event["mode"] in ("exclusive", "permits") else f" {event['mode']}"
-    return f"client-{event['client']} thread-{event['thread']}: {event['call']}{mode} lock-{event['lock']}"
+def _words(event: CallEvent) -> str:
+    mode = "" if event.mode in ("exclusive", "permits") else f" {event.mode}"
+    return f"client-{event.client} thread-{event.thread}: {event.call}{mode} lock-{event.lock}"
 
 
-def _cancelled(events: Sequence[dict[str, Any]], place: int) -> int:
+def _cancelled(events: Sequence[CallEvent], place: int) -> int:
     """The acquire that a cancellation ends: the last one of its thread."""
     cancel = events[place]
     return max(
         at
         for at, event in enumerate(events[:place])
-        if event["event"] == "ask"
-        and event["call"] == "acquire"
-        and (event["client"], event["thread"]) == (cancel["client"], cancel["thread"])
+        if event.kind == "ask" and event.call == "acquire" and event.caller == cancel.caller
     )
 
 
-def _proof(events: Sequence[dict[str, Any]], broken: dict[str, Any], numbers: dict[int, int]) -> Proof:
-    promise, place = broken["promise"], broken["event"]
-    shown, expected_ms, found_ms = events[place], broken["expected_ms"], broken["found_ms"]
+def _proof(events: Sequence[CallEvent], broken: BrokenPromise, numbers: dict[int, int]) -> Proof:
+    promise, place = broken.promise, broken.event
+    shown, expected_ms, found_ms = events[place], broken.expected_ms, broken.found_ms
     middle_ms = (expected_ms + found_ms) // 2
-    if shown["event"] == "answer":
-        number = numbers[shown["asked"]]
+    if shown.kind == "answer":
+        number = numbers[shown.asked]
         if promise == "mutual_exclusion":
             return Proof("granted", number, before=_next_of_holder(events, broken, numbers))
         if promise == "wait":
             return Proof("slow", number, limit_ms=middle_ms)
         if promise == "ownership":
-            return Proof("outcome", number, outcome=shown["outcome"])
-    elif shown["event"] == "lease":
+            return Proof("outcome", number, outcome=shown.outcome)
+    elif shown.kind == "lease":
         if found_ms == NO_END:
             return Proof("endless")
         if promise in ("lease-too-short", "renewal") and found_ms < expected_ms:
             return Proof("below", limit_ms=middle_ms)
         return Proof("above", limit_ms=middle_ms if expected_ms > 0 else NO_KEY)
-    elif shown["event"] in ("idle", "end"):
+    elif shown.kind in ("idle", "end"):
         waiting = _unanswered(events[:place])
         if waiting:
-            return Proof("unanswered", numbers[broken["other"] if broken["other"] in waiting else waiting[0]])
-    raise UsageError(f"no program for a broken promise {promise!r} that shows in this way: {broken['sentence']}")
+            return Proof("unanswered", numbers[broken.other if broken.other in waiting else waiting[0]])
+    raise UsageError(f"no program for a broken promise {promise!r} that shows in this way: {broken.sentence}")
 
 
-def _unanswered(events: Sequence[dict[str, Any]]) -> list[int]:
-    answered = {event["asked"] for event in events if event["event"] == "answer"}
+def _unanswered(events: Sequence[CallEvent]) -> list[int]:
+    answered = {event.asked for event in events if event.kind == "answer"}
     return [
-        at
-        for at, event in enumerate(events)
-        if event["event"] == "ask" and event["call"] == "acquire" and at not in answered
+        at for at, event in enumerate(events) if event.kind == "ask" and event.call == "acquire" and at not in answered
     ]
 
 
-def _next_of_holder(events: Sequence[dict[str, Any]], broken: dict[str, Any], numbers: dict[int, int]) -> int:
+def _next_of_holder(events: Sequence[CallEvent], broken: BrokenPromise, numbers: dict[int, int]) -> int:
     """The number of the first call that the holder makes of its lock after the grant beside it; 0: no such call."""
-    holder = events[broken["other"]]
-    for at in range(broken["event"] + 1, len(events)):
+    holder = events[broken.other]
+    for at in range(broken.event + 1, len(events)):
         event = events[at]
-        same = all(event.get(key) == holder[key] for key in ("client", "thread", "resource"))
-        if event["event"] == "ask" and same and at in numbers:
+        same = (event.caller, event.resource) == (holder.caller, holder.resource)
+        if event.kind == "ask" and same and at in numbers:
             return numbers[at]
     return 0

@@ -3,11 +3,9 @@
 make explore-soak SCHEDULES=1000000
 """
 
-import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,6 +15,7 @@ from lockstorm.cli.terminal import status_line
 from lockstorm.search.campaign import Campaign, read_campaign, write_result
 from lockstorm.search.explore import search_schedules
 from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult
 
 FENCED = "fence-reads-and-writes"
 
@@ -42,10 +41,10 @@ COMBINATIONS = {
 }
 
 
-def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) -> dict[str, Any]:
+def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) -> SearchResult:
     """Searches a combination, resuming the campaign in the file `kept` if it exists."""
     plan = plan_search(replace(COMBINATIONS[name].request, schedules=schedules, seconds=seconds))
-    campaign = read_campaign(kept) if kept.exists() else Campaign(plan.key, 1)
+    campaign = read_campaign(kept) if kept.exists() else Campaign(key=plan.key, shards=1)
     if campaign.key != plan.key:
         raise click.ClickException(f"{kept} is of another campaign: remove it")
     with status_line() as show_status:
@@ -53,7 +52,7 @@ def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) ->
         return search_schedules(
             plan,
             lambda progress: show_status(
-                f"{name}: {progress.get('schedules', 0):,} schedules, {time.monotonic() - began:.0f} s"
+                f"{name}: {progress.tally.schedules:,} schedules, {time.monotonic() - began:.0f} s"
             ),
             campaign=campaign,
             keep=lambda result: write_result(kept, result),
@@ -84,9 +83,10 @@ def main(schedules: int, time_limit_ms: int | None, only: tuple[str, ...], direc
     worst = 0
     for name in only or COMBINATIONS:
         result = soak_explorer(name, schedules, time_limit_ms and time_limit_ms // 1000, directory / f"{name}.json")
-        worst = max(worst, result["exit"])
-        click.echo(f"{name} ({COMBINATIONS[name].reason}): {result['sentence']}")
-        click.echo(json.dumps({key: result.get(key) for key in ("schedules", "schedules_per_s", "injected")}))
+        worst = max(worst, result.exit)
+        click.echo(f"{name} ({COMBINATIONS[name].reason}): {result.sentence}")
+        struck = ", ".join(f"{count:,} {fault}" for fault, count in result.injected.items() if count)
+        click.echo(f"{result.schedules:,} schedules, {result.schedules_per_s:,} a second; {struck}")
     raise SystemExit(worst)
 
 

@@ -16,7 +16,7 @@ from lockstorm.testing.item_state import GATE, MARKER, REPORT, SEED
 
 if TYPE_CHECKING:
     from lockstorm.results.verdict import TrialResult
-    from lockstorm.testing.search_verdict import SearchVerdict
+    from lockstorm.search.search_result import SearchResult
     from lockstorm.testing.trial_runner import TrialRunner
     from lockstorm.trial.trial import Trial
 
@@ -124,7 +124,7 @@ def lockstorm_storm(lockstorm_runner: "TrialRunner") -> "Callable[..., TrialResu
 
 
 @pytest.fixture
-def lockstorm_explore(lockstorm_runner: "TrialRunner") -> "Callable[..., SearchVerdict]":
+def lockstorm_explore(lockstorm_runner: "TrialRunner") -> "Callable[..., SearchResult]":
     """lockstorm_explore(schedules=..., time_limit=..., faults="...", **settings): searches schedules and returns the
     verdict on them."""
     return lockstorm_runner.explore

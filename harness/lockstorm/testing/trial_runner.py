@@ -12,9 +12,11 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import play, prepare_by_hand
-from lockstorm.search.explore import replay_schedule, search_schedules
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.replay import replay_schedule
 from lockstorm.search.schedule_file import read_schedule_file
 from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult
 from lockstorm.storm.storm import run_storm, run_storms
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.testing.item_state import PLAY, PLAYING, REPORT, PlaysTrials
@@ -29,7 +31,6 @@ from lockstorm.testing.marker_settings import (
     seed_of,
     trial_settings,
 )
-from lockstorm.testing.search_verdict import SearchVerdict, search_verdict
 from lockstorm.trial.settings import BY_HAND, TrialSettings, at_pace
 from lockstorm.trial.stall_sentinel import pace_of
 from lockstorm.trial.trial import Trial
@@ -107,7 +108,7 @@ class TrialRunner:
             result = run_storms(storm, lambda _: None, save=history) if several else run_storm(plan, save=history)
         return self._noted(result)
 
-    def explore(self, **changes: Any) -> SearchVerdict:
+    def explore(self, **changes: Any) -> SearchResult:
         """Searches schedules, with a budget of `schedules` or `time_limit`, and returns the verdict on all of them."""
         changes = durations_read(self.item.nodeid, changes, SearchRequest)
         options = options_of(SearchRequest)
@@ -122,7 +123,7 @@ class TrialRunner:
         with self._named():
             chosen = {name: value for name, value in given.items() if name not in LOCKS}
             plan = plan_search(SearchRequest(lock, **{**chosen, **seed}))
-            verdict = search_verdict(search_schedules(plan, lambda _: None))
+            verdict = search_schedules(plan, lambda _: None)
         if verdict.schedule:
             self._keep_schedule(verdict.schedule)
         return verdict

@@ -2,23 +2,25 @@
 find, and a search of a repaired one must not. docs/library-zoo.md has the table; this module writes it anew:
 `python -m lockstorm.zoo.library_zoo`, with `--measure` and names also the numbers of the schedules."""
 
-import json
 import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
-from lockstorm.locks.adapter import SHIPPED, library_environment
-from lockstorm.search.library_plan import PROMISES, plan_library_search
-from lockstorm.search.library_search import search_library
+from lockstorm.locks.adapter import PREFIX, SHIPPED, library_environment
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult
 
 ENTRIES = paths.ROOT / "scenarios" / "library_zoo.toml"
 RECORD = paths.ROOT / "scenarios" / "library_zoo.json"
@@ -71,49 +73,54 @@ def install_old(library: str, version: str) -> None:
         raise UsageError(f"adapters/install-old {library} {version} has failed")
 
 
-def search_release(bug: OldBug, version: str, schedules: int, seed: int = 1) -> dict[str, Any]:
-    """Searches a release for what breaks the promises of the bug, and returns the result of `explore --adapter`."""
+def search_release(bug: OldBug, version: str, schedules: int, seed: int = 1) -> SearchResult:
+    """Searches a release for what breaks the promises of the bug."""
     install_old(bug.library, version)
-    options: dict[str, Any] = {
-        "schedules": schedules,
-        "seed": seed,
-        "faults": bug.faults,
-        "require": ",".join(bug.promises),
-    }
-    options |= {"forms": bug.forms} if bug.forms else {}
-    return search_library(plan_library_search(bug.adapter_of(version), options), lambda _: None)
+    request = SearchRequest(
+        PREFIX + bug.adapter_of(version),
+        seed=seed,
+        faults=bug.faults,
+        schedules=schedules,
+        require=",".join(bug.promises),
+        forms=bug.forms,
+    )
+    return search_schedules(plan_search(request), lambda _: None)
 
 
 def measured(bug: OldBug) -> list[int | None]:
-    """For each of SEEDS the number of the first schedule that shows the bug, counted from 1; None: not found."""
-    numbers: list[int | None] = []
-    for seed in SEEDS:
-        result = search_release(bug, bug.broken, bug.schedules, seed)
-        numbers.append(result["found"]["number"] + 1 if result["exit"] == 1 else None)
-    return numbers
+    """For each of SEEDS the number of the first schedule that shows the bug; None: not found."""
+    results = [search_release(bug, bug.broken, bug.schedules, seed) for seed in SEEDS]
+    return [result.found.number if result.found and result.exit == 1 else None for result in results]
 
 
-def library_figures() -> dict[str, Any]:
-    """What was measured of each entry, by name: the numbers of schedules, and of those of the repaired release."""
-    return dict(json.loads(RECORD.read_text())) if RECORD.exists() else {}
+class LibraryFigures(msgspec.Struct, frozen=True):
+    """What was measured of an entry."""
+
+    found: list[int | None] = []  # as of `measured`
+    fixed_schedules: int = 0  # of the repaired release
 
 
-def library_zoo_table(bugs: Sequence[OldBug], record: dict[str, Any]) -> str:
+def library_figures() -> dict[str, LibraryFigures]:
+    """The kept figures, by the name of the entry."""
+    return msgspec.json.decode(RECORD.read_bytes(), type=dict[str, LibraryFigures]) if RECORD.exists() else {}
+
+
+def library_zoo_table(bugs: Sequence[OldBug], record: Mapping[str, LibraryFigures]) -> str:
     """The entries as a table of the page."""
     lines = [
         "| release | what happens | published | promise | shown by schedule, seeds 1, 2, 3 | repaired in, kept in |",
         "|---|---|---|---|---|---|",
     ]
     for bug in bugs:
-        known = record.get(bug.name, {"found": [], "fixed_schedules": 0})
-        numbers = ", ".join("-" if number is None else f"{number:,}" for number in known["found"])
+        known = record.get(bug.name, LibraryFigures())
+        numbers = ", ".join("-" if number is None else f"{number:,}" for number in known.found)
         cells = (
             f"`{bug.adapter}` {bug.broken}",
             bug.what,
             f"[{bug.name}]({bug.source})",
             ", ".join(f"`{promise}`" for promise in bug.promises),
             numbers + (" (no faults)" if bug.faults == "none" else "") + (" (some forms)" if bug.forms else ""),
-            f"{bug.fixed}, {known['fixed_schedules']:,} schedules",
+            f"{bug.fixed}, {known.fixed_schedules:,} schedules",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -130,9 +137,9 @@ def measure_entries(names: Sequence[str]) -> None:
         bug = old_bugs()[name]
         found = measured(bug)
         fixed = search_release(bug, bug.fixed, max(FIXED_LEAST, 2 * max(each or 0 for each in found)))
-        print(name, found, fixed["sentence"], flush=True)
-        if fixed["exit"] == 0 and None not in found:
-            record = {**library_figures(), name: {"found": found, "fixed_schedules": fixed["schedules"]}}
+        print(name, found, fixed.sentence, flush=True)
+        if fixed.exit == 0 and None not in found:
+            record = {**library_figures(), name: LibraryFigures(found, fixed.tried)}
             write_json(RECORD, {each: record[each] for each in old_bugs() if each in record}, indent=1)
 
 

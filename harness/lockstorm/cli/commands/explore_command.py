@@ -1,17 +1,18 @@
 """`lockstorm explore`."""
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from msgspec import structs
 
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
-from lockstorm.cli.library_text import library_progress, show_library_search
 from lockstorm.cli.options import (
     adapter_option,
     check_new_file,
@@ -28,11 +29,9 @@ from lockstorm.cli.terminal import console, print_json, status_line_to_the_end
 from lockstorm.results.event import Event
 from lockstorm.search.campaign import Campaign, read_campaign, write_result
 from lockstorm.search.explore import resumed, search_schedules
-from lockstorm.search.library_campaign import LibraryCampaign, resumed_library
-from lockstorm.search.library_plan import LibraryPlan, plan_library_search
-from lockstorm.search.library_search import search_library
-from lockstorm.search.schedule_file import save_schedule
+from lockstorm.search.explorer import SearchProgress
 from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult, save_schedule
 
 LIMITS = ("schedules", "seconds", "workers")
 
@@ -87,66 +86,48 @@ def explore_command(
     `lockstorm docs explore` describes schedules, and what a clean search is worth. With --adapter the search also draws
     what clients ask the library for, and judges what each call promises: `lockstorm docs explore-libraries`.
     """
-    if adapter is not None:
-        _check_library(lock, plugin, resume, save)
-    elif plugin is not None:
-        _check_alone(lock, resume, save)
-        lock = chosen_lock(None, None, plugin)
+    if resume:
+        _check_alone(resume, lock=lock, adapter=adapter, plugin=plugin)
+    elif lock is None and adapter is None and plugin is None:
+        raise UsageError("--lock is missing: lockstorm locks lists them")
+    if save and (adapter is not None or plugin is not None):
+        raise UsageError("--save keeps what the tests replay, which have only the table's locks: -o FILE saves it")
     check_new_file("-o", output)
     check_new_file("--result", kept if kept != resume else None)
-    campaign = read_campaign(resume, (LibraryCampaign, Campaign)) if resume else None
-    if adapter is not None or isinstance(campaign, LibraryCampaign):
-        found = _search_library(_plan_library(context, adapter, chosen, campaign, resume), campaign, kept or resume)
-        return _show_library(found, output, quiet=quiet, as_json=as_json)
-    plan = _plan(context, {"lock": lock, **chosen}, campaign, resume)
+    campaign = read_campaign(resume) if resume else None
+    if campaign:
+        plan = resumed(str(resume), campaign, **_limits(context, chosen))
+    else:
+        name = chosen_lock(lock, adapter, plugin)
+        plan = plan_search(SearchRequest(name, **given_options(SearchRequest, chosen)))
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
-    if output and result.get("found"):
-        write_text(output, result["found"]["file"])
-    if save and result.get("found"):
-        result["saved"] = str(save_schedule(result))
+    if output and result.schedule:
+        write_text(output, result.schedule)
+    if save and result.found:
+        result = structs.replace(result, saved=str(save_schedule(result)))
     if as_json:
         print_json(result)
     else:
-        show_search(console(), result, events)
-    return int(result["exit"])
+        show_search(console(), result, events, quiet=quiet)
+    return result.exit
 
 
-def _check_library(lock: str | None, plugin: str | None, resume: Path | None, save: bool) -> None:
-    """Refuses options that --adapter excludes."""
-    if lock is not None or plugin is not None:
-        raise UsageError("--adapter, --lock and --plugin each name a lock: one of them")
-    if resume:
-        raise UsageError("--adapter with --resume: the file names the adapter")
-    if save:
-        raise UsageError("--save keeps schedules of C locks; -o FILE saves one of a library")
+def _check_alone(resume: Path, **named: str | None) -> None:
+    if given := [name for name, value in named.items() if value is not None]:
+        raise UsageError(f"--{given[0]} with --resume: the file {resume} names the {given[0]}")
 
 
-def _plan_library(
-    context: click.Context, adapter: str | None, chosen: dict[str, Any], campaign: Campaign | None, resume: Path | None
-) -> LibraryPlan:
-    if campaign:
-        return resumed_library(str(resume), campaign, **_limits(context, chosen))
-    given = {
-        name: value
-        for name, value in chosen.items()
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    }
-    assert adapter is not None
-    return plan_library_search(adapter, given)
-
-
-def _search_library(plan: LibraryPlan, campaign: Campaign | None, kept: Path | None) -> dict[str, Any]:
-    assert campaign is None or isinstance(campaign, LibraryCampaign)
-    before = campaign.tally["schedules"] if campaign else 0
+def _search(plan: SearchPlan, events: list[Event] | None, campaign: Campaign | None, kept: Path | None) -> SearchResult:
+    before = campaign.tally.schedules if campaign else 0
     keep = partial(write_result, kept) if kept else None
     with status_line_to_the_end(partial(_kept_hint, kept)) as show_status:
         began = time.monotonic()
 
-        def show(done: dict[str, Any]) -> None:
-            show_status(library_progress(done, plan, time.monotonic() - began, before))
+        def show(progress: SearchProgress) -> None:
+            show_status(progress_line(progress, plan, time.monotonic() - began, before))
 
-        return search_library(plan, show, campaign, keep)
+        return search_schedules(plan, show, events, campaign, keep)
 
 
 def _kept_hint(kept: Path | None) -> str:
@@ -155,49 +136,7 @@ def _kept_hint(kept: Path | None) -> str:
     return f"{kept} is written every 20 s" if kept else "--result FILE would keep what was tried"
 
 
-def _show_library(result: dict[str, Any], output: Path | None, *, quiet: bool, as_json: bool) -> int:
-    if output and result.get("found"):
-        write_text(output, result["found"]["file"])
-    if as_json:
-        print_json(result)
-    else:
-        show_library_search(console(), result, quiet=quiet)
-    return int(result["exit"])
-
-
-def _plan(context: click.Context, chosen: dict[str, Any], campaign: Campaign | None, resume: Path | None) -> SearchPlan:
-    if campaign:
-        return resumed(str(resume), campaign, **_limits(context, chosen))
-    if chosen["lock"] is None:
-        raise UsageError("--lock is missing: lockstorm locks lists them")
-    return plan_search(SearchRequest(chosen["lock"], **given_options(SearchRequest, chosen)))
-
-
-def _search(
-    plan: SearchPlan, events: list[Event] | None, campaign: Campaign | None, kept: Path | None
-) -> dict[str, Any]:
-    before = campaign.tally["schedules"] if campaign else 0
-    keep = partial(write_result, kept) if kept else None
-    with status_line_to_the_end(partial(_kept_hint, kept)) as show_status:
-        began = time.monotonic()
-
-        def show(progress: dict[str, Any]) -> None:
-            show_status(progress_line(progress, plan, time.monotonic() - began, before))
-
-        return search_schedules(plan, show, events, campaign, keep)
-
-
-def _check_alone(lock: str | None, resume: Path | None, save: bool) -> None:
-    """Refuses options that --plugin excludes."""
-    if lock is not None:
-        raise UsageError("--plugin and --lock each name a lock: one of them")
-    if resume:
-        raise UsageError("--plugin with --resume: the file names the plug-in")
-    if save:
-        raise UsageError("--save keeps what the tests replay, and they do not have your plug-in: -o FILE saves it")
-
-
-def _limits(context: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
+def _limits(context: click.Context, chosen: Mapping[str, Any]) -> dict[str, int | None]:
     """The options that may change when a campaign is resumed. UsageError for any other."""
     known = options_of(SearchRequest)
     for name in chosen:

@@ -3,16 +3,13 @@
 from pathlib import Path
 
 import click
+from msgspec import structs
 
-from lockstorm.base.errors import UsageError
-from lockstorm.cli.library_text import show_library_search
 from lockstorm.cli.options import check_new_file, json_option
 from lockstorm.cli.search_table import show_search
 from lockstorm.cli.terminal import console, print_json
-from lockstorm.search.campaign import Campaign, read_campaign, write_result
-from lockstorm.search.library_campaign import LibraryCampaign
-from lockstorm.search.library_search import merged_library
-from lockstorm.search.search_result import merged
+from lockstorm.search.campaign import read_campaign, write_result
+from lockstorm.search.explore import merged
 
 
 @click.command("merge")
@@ -27,21 +24,17 @@ def merge_command(files: tuple[Path, ...], output: Path | None, as_json: bool) -
              after lockstorm explore --lock fair --schedules 100000 --shard 1/2 --result one.json, and 2/2
     """
     check_new_file("-o", output)
-    named = [(str(path), read_campaign(path, (LibraryCampaign, Campaign))) for path in files]
-    of_library = [(name, each) for name, each in named if isinstance(each, LibraryCampaign)]
-    if of_library and len(of_library) < len(named):
-        raise UsageError("some of these are campaigns of a library, and some of a C lock: they cannot be joined")
-    result = merged_library(of_library) if of_library else merged(named)
+    result = merged([(str(path), read_campaign(path)) for path in files])
     if output:
         write_result(output, result)
-    campaign = result.pop("campaign")
-    missing = campaign["shards"] - len(campaign["parts"])
+    campaign = result.campaign
+    assert campaign
+    missing = campaign.shards - len(campaign.digests)
     if missing:
-        click.echo(f"merge: {missing} of {campaign['shards']} shards are missing", err=True)
+        click.echo(f"merge: {missing} of {campaign.shards} shards are missing", err=True)
+    result = structs.replace(result, campaign=None)
     if as_json:
         print_json(result)
-    elif of_library:
-        show_library_search(console(), result, quiet=True)
     else:
-        show_search(console(), result, None)
-    return int(result["exit"])
+        show_search(console(), result, None, quiet=True)
+    return result.exit

@@ -7,16 +7,14 @@ from rich.text import Text
 
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.library_text import show_library_replay
 from lockstorm.cli.options import json_option
+from lockstorm.cli.search_table import show_library_replay
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.report.story import commands_table, show_result
 from lockstorm.results.event import Event
-from lockstorm.search.explore import replay_schedule
-from lockstorm.search.library_schedule_file import is_library_schedule, read_library_schedule
-from lockstorm.search.library_search import replay_library
+from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.replay_real import replay_real
-from lockstorm.search.schedule_file import read_schedule_file
+from lockstorm.search.schedule_file import LibrarySchedule, read_schedule
 from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_program
 
 
@@ -66,16 +64,16 @@ def replay_command(
         raise UsageError(f"-o {output}: exists already")
     if real and with_commands:
         raise UsageError("--commands: only the explorer sees each command, so without --real")
-    if is_library_schedule(file):
+    schedule = read_schedule(file)
+    if isinstance(schedule, LibrarySchedule):
         if real or with_commands or (output and not language):
             raise UsageError(f"{file} is a schedule of a library: -o, --real and --commands are for those of C locks")
         if language:
-            return _write_program(file, language, output)
-        return _replay_library(file, quiet=quiet, as_json=as_json)
+            return _write_program(schedule, file, language, output)
+        return _replay_library(schedule, file, quiet=quiet, as_json=as_json)
     if language:
         raise UsageError(f"--as: {file} is no schedule of a library")
     events: list[Event] | None = None if as_json or quiet else []
-    schedule = read_schedule_file(file)
     with waiting(f"a schedule of {schedule.lock} ..."):
         if real:
             result = replay_real(schedule, str(file), events, output)
@@ -93,27 +91,25 @@ def replay_command(
     return result.exit
 
 
-def _write_program(file: Path, language: str, output: Path | None) -> int:
+def _write_program(schedule: LibrarySchedule, file: Path, language: str, output: Path | None) -> int:
     """Writes the program, and the verdict of the schedule that it shows. Returns 0: what was asked for is done."""
-    schedule = read_library_schedule(file)
     check_standalone(schedule, language)
     with waiting(f"a schedule of {schedule.library} ..."):
         result = replay_library(schedule, str(file))
         text = standalone_program(schedule, result, language)
     if output:
         write_text(output, text)
-        console().print(f"{output} shows: {result['sentence']}", soft_wrap=True)
+        console().print(f"{output} shows: {result.sentence}", soft_wrap=True)
     else:
         click.echo(text, nl=False)
     return 0
 
 
-def _replay_library(file: Path, *, quiet: bool, as_json: bool) -> int:
-    schedule = read_library_schedule(file)
+def _replay_library(schedule: LibrarySchedule, file: Path, *, quiet: bool, as_json: bool) -> int:
     with waiting(f"a schedule of {schedule.library} ..."):
         result = replay_library(schedule, str(file))
     if as_json:
         print_json(result)
     else:
         show_library_replay(console(), result, quiet=quiet)
-    return int(result["exit"])
+    return result.exit

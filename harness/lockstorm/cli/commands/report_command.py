@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from msgspec import convert
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
@@ -19,27 +18,29 @@ from lockstorm.cli.options import (
 )
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.report.report import PlayedSchedule, WrittenReport, write, write_library
-from lockstorm.results.call_event import BrokenPromise, CallEvent
-from lockstorm.search.explore import replay_schedule
-from lockstorm.search.library_schedule_file import is_library_schedule, read_library_schedule
-from lockstorm.search.library_search import replay_library
-from lockstorm.search.schedule_file import is_schedule, read_schedule_file
+from lockstorm.search.replay import replay_library, replay_schedule
+from lockstorm.search.schedule_file import LibrarySchedule, read_schedule
+from lockstorm.search.schedule_text import is_schedule
 
 
 @contextlib.contextmanager
 def history_of(source: Path) -> Iterator[Path]:
     """The file to read: the history of a schedule, which is run for it, or the source itself."""
-    if not is_schedule(source):
+    schedule = read_schedule(source) if is_schedule(source) else None
+    if schedule is None:
         yield source
         return
+    if isinstance(schedule, LibrarySchedule):
+        raise UsageError(f"{source} is a schedule of a library, and cannot be put beside a history")
     with tempfile.TemporaryDirectory(prefix="lockstorm-") as directory:
         history = Path(directory) / source.name
-        replay_schedule(read_schedule_file(source), str(source), save=history)
+        replay_schedule(schedule, str(source), save=history)
         yield history
 
 
-def _write_library(source: Path, page: Path | None, picture: Path | None, rows: int) -> WrittenReport:
-    schedule = read_library_schedule(source)
+def _write_library(
+    schedule: LibrarySchedule, source: Path, page: Path | None, picture: Path | None, rows: int
+) -> WrittenReport:
     with waiting(f"a schedule of {schedule.library} ..."):
         result = replay_library(schedule, str(source))
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
@@ -47,13 +48,13 @@ def _write_library(source: Path, page: Path | None, picture: Path | None, rows: 
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
     played = PlayedSchedule(
         file=source.name,
-        library=f"{result['library']['name']} {result['library']['version']}".strip(),
-        sentence=result["sentence"],
-        exit=result["exit"],
-        breaks=result["breaks"],
-        broken=convert(result["broken"], list[BrokenPromise]),
-        events=convert(result["events"], list[CallEvent]),
-        again=result["replay"],
+        library=f"{result.library.name} {result.library.version}".strip(),
+        sentence=result.sentence,
+        exit=result.exit,
+        breaks=result.violates,
+        broken=result.evidence,
+        events=result.events,
+        again=result.replay,
         facts=facts,
         lines=schedule.lines,
     )
@@ -92,10 +93,11 @@ def report_command(
         output = Path(f"{source.name}.html")
     for option, path in {"-o": output, "--svg": svg}.items():
         check_new_file(option, path)
-    if is_library_schedule(source):
+    schedule = read_schedule(source) if is_schedule(source) else None
+    if isinstance(schedule, LibrarySchedule):
         if against or around is not None:
             raise UsageError(f"{source} is a schedule of a library: AGAINST and --around are for histories")
-        written = _write_library(source, output, svg, rows)
+        written = _write_library(schedule, source, output, svg, rows)
     else:
         with contextlib.ExitStack() as stack:
             history, other = (path and stack.enter_context(history_of(path)) for path in (source, against))

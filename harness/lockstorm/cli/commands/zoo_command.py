@@ -73,9 +73,9 @@ def zoo_command(
         zoo_table.show_zoo(console(), result)
     if record and (left_out := zoo_pages.write_record(result)):
         click.echo(f"zoo: not recorded: {', '.join(left_out)}", err=True)
-    if result["interrupted"]:
+    if result.interrupted:
         return INTERRUPTED
-    unplayed = any(entry["result"] == "not installed" for entry in result["entries"])
+    unplayed = any(entry.result == "not installed" for entry in result.entries)
     return zoo_exit_status(result) or (3 if unplayed and os.environ.get("CI") else 0)  # as in the matrix
 
 

@@ -26,3 +26,8 @@ def session_words(first: int, stride: int) -> list[str]:
         *("--session", str(SESSION), "--short-session", str(SHORT_SESSION), "--short-sessions", str(SHORT_SESSIONS)),
         *("--first-session", str(first), "--stride", str(stride)),
     ]
+
+
+def schedule_words(first: int, stride: int) -> list[str]:
+    """The arguments of the program that plays every stride-th schedule, from the first one on."""
+    return ["--first", str(first), "--stride", str(stride)]

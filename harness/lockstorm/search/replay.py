@@ -1,0 +1,166 @@
+"""Runs one schedule again, with new programs and servers, and says what it shows."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from lockstorm.base.errors import UsageError
+from lockstorm.locks.adapter import adapter_path
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.native.judgement import judge_history, read_history, save_history
+from lockstorm.report.library_model import call_story
+from lockstorm.results.call_event import BrokenPromise, CallEvent, CallStoryLine
+from lockstorm.results.event import Event
+from lockstorm.results.properties import property_of
+from lockstorm.results.struck_command import StruckCommand
+from lockstorm.results.verdict import Verdict
+from lockstorm.search.explorer import Explorer, explorer_for, played_whole
+from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, ScheduleContext, ScheduleFile
+from lockstorm.search.search_lines import HostedOffer
+from lockstorm.search.search_plan import FAIRNESS, LIVENESS, replayed_properties
+
+STRIKES_COMMAND = (
+    "drop-message",
+    "drop-request",
+    "duplicate-request",
+    "error-reply",
+    "hold-request",
+    "lose-reply",
+)  # in histories
+CONTEXT_KEYS = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")  # of a result
+
+
+def context_words(context: ScheduleContext | LibraryContext, required: Sequence[str]) -> list[str]:
+    """What the program needs to run one schedule."""
+    words = ["--lease-ms", str(context.lease_ms), "--permits", str(context.permits), "--seed", str(context.seed)]
+    words += ["--require", ",".join(word.replace("_", "-") if "/" in word else word for word in required)]
+    if isinstance(context, LibraryContext):
+        return ["--adapter", str(adapter_path(context.adapter)), *words]
+    plugin = lock_named(context.lock).plugin
+    words += ["--plugin", plugin.path] if plugin else ["--lock", context.lock]
+    words += ["--store", context.store, "--clients", str(context.clients), "--turns", str(context.turns)]
+    words += ["--wait-ms", str(context.wait_ms), "--work-ms", str(context.work_ms)]
+    words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
+    words += ["--varied", str(context.varied)] if context.varied else []
+    words += ["--replicas", str(context.replicas)] if context.replicas else []
+    flags = {
+        "--fixed-lease": context.fixed_lease,
+        "--extends": context.extends,
+        "--checks-validity": context.checks_validity,
+    }
+    return words + [flag for flag, wanted in flags.items() if wanted]
+
+
+# --- of a C lock ---
+
+
+@dataclass(frozen=True)
+class ReplayedLock:
+    verdict: Verdict
+    strikes: list[StruckCommand]  # in the order of time
+
+
+def replay_schedule(
+    schedule: ScheduleFile,
+    name: str,
+    story_to: list[Event] | None = None,
+    save: Path | None = None,
+    *,
+    with_commands: bool = False,
+) -> Verdict:
+    """Runs a schedule again and judges its history: what `check` says, the schedule's context and, `with_commands`,
+    each command. `story_to` receives the history's records; `save`: where to write the history."""
+    usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
+    required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
+    with explorer_for(schedule, 1) as explorer:
+        verdict = replay_lock_on(explorer, schedule, required, story_to, name).verdict
+        if save:
+            save_history(explorer.history, save)
+    context = {key: getattr(schedule, key) for key in CONTEXT_KEYS}
+    commands = verdict.commands if with_commands else None
+    return structs.replace(verdict, file=name, parameters=None, commands=commands, **context)
+
+
+def replay_lock_on(
+    explorer: Explorer,
+    schedule: ScheduleFile,
+    required: Sequence[str],
+    story_to: list[Event] | None,
+    name: str = "the schedule",
+) -> ReplayedLock:
+    done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
+    done = played_whole(done, schedule.line_numbers, name)
+    if story_to is not None:
+        story_to += with_strikes(read_history(explorer.history), done.strikes)
+    verdict = judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required))))
+    return ReplayedLock(structs.replace(verdict, steps=done.steps, commands=done.commands), done.strikes)
+
+
+def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> Iterator[Event]:
+    """The events, with the command in each beginning of a fault that strikes one. Both are in the order of time."""
+    left = iter(strikes)
+    for event in events:
+        strikes_one = event.kind == "fault-inject" and event.name in STRIKES_COMMAND
+        struck = next(left) if strikes_one else None
+        yield structs.replace(event, struck=f"{struck.fault} strikes {struck.text}") if struck else event
+
+
+# --- of a library ---
+
+
+class ReplayedLibrary(msgspec.Struct, frozen=True):
+    """The JSON of `replay` for a schedule of a library."""
+
+    adapter: str
+    library: HostedOffer
+    steps: int
+    violates: list[str]  # promises that are required
+    evidence: list[BrokenPromise]  # of all promises
+    story: list[CallStoryLine]
+    events: list[CallEvent]
+    sentence: str
+    replay: str  # the command that repeats it
+    exit: int
+
+    @property
+    def required_evidence(self) -> list[BrokenPromise]:
+        return [each for each in self.evidence if each.promise in self.violates]
+
+
+def replay_library(schedule: LibrarySchedule, name: str, server: str | None = None) -> ReplayedLibrary:
+    """Replays a schedule with new programs. UsageError, with the line, when it cannot be replayed."""
+    with explorer_for(schedule, 1, server) as explorer:
+        return replay_library_on(explorer, schedule, name)
+
+
+def replay_library_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> ReplayedLibrary:
+    """It is judged by the promises that it was said to violate, or by all."""
+    required = tuple(promise for promise in schedule.violates if promise in PROMISES) or tuple(PROMISES)
+    done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
+    done = played_whole(done, schedule.line_numbers, name)
+    shown = [each for each in done.evidence if each.promise in done.broken]
+    return ReplayedLibrary(
+        adapter=schedule.adapter,
+        library=done.offer,
+        steps=done.steps,
+        violates=done.broken,
+        evidence=done.evidence,
+        story=call_story(done.events, shown),
+        events=done.events,
+        sentence=shown[0].sentence if shown else "every promise was kept",
+        replay=shlex.join(["lockstorm", "replay", name]),
+        exit=1 if done.broken else 0,
+    )
+
+
+def replay_if_possible(explorer: Explorer, schedule: LibrarySchedule) -> ReplayedLibrary | None:
+    """None: it takes another course now, in which its faults do not come up."""
+    try:
+        return replay_library_on(explorer, schedule, "the schedule")
+    except UsageError:
+        return None

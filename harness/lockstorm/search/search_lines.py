@@ -1,0 +1,200 @@
+"""What the programs of a search print, a JSON object a line. They count schedules from 0; people, and all of this
+package, count them from 1: the readers below add it. A key that a world has nothing to say about has its default."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.results.struck_command import StruckCommand
+from lockstorm.results.verdict import HeardCommand
+
+
+class PropertyCount(msgspec.Struct):
+    """The schedules in which a property holds, is violated, or could not be judged. `broken`: those that violate what
+    is required of it."""
+
+    holds: int = 0
+    violated: int = 0
+    inconclusive: int = 0
+    broken: int = 0
+
+
+class SearchTally(msgspec.Struct):
+    """All that was counted in the schedules of a search."""
+
+    schedules: int = 0
+    steps: int = 0
+    calls: int = 0  # of a library, as the next line
+    sessions: int = 0
+    commands: int = 0
+    cut_short: int = 0  # schedules that were too long
+    inapplicable: int = 0  # histories that no property could judge
+    inapplicable_reason: str = ""
+    unplayed: int = 0  # schedules that could not be played
+    unplayed_reason: str = ""
+    unrepeated: int = 0  # violations that new programs did not show again
+    unrepeated_reason: str = ""
+    verdicts: dict[str, PropertyCount] = {}
+    faults: dict[str, int] = {}
+    checkpoints: dict[str, dict[str, int]] = {}  # faults by the checkpoint of the lock's code that they came after
+
+
+class ViolationGroup(msgspec.Struct):
+    """Schedules that violate the same properties with the same faults."""
+
+    violates: list[str]
+    faults: list[str]
+    schedules: int
+    first: int  # number of a schedule
+
+
+class ScheduleLines(msgspec.Struct, frozen=True):
+    clients: int
+    workload: list[str] = []  # of a library
+    schedule: list[str] = []  # the deviations
+
+
+class FoundSchedule(msgspec.Struct, frozen=True):
+    """The first schedule that violates a required property."""
+
+    number: int
+    origin: int  # the number of the schedule whose random numbers it has
+    violated: list[str]
+    broken: list[str]  # those that are required
+    as_found: ScheduleLines
+    smallest: ScheduleLines
+    anew: bool = True  # new programs show it again
+    evidence: list[BrokenPromise] = []
+    events: list[CallEvent] = []
+    control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
+
+
+class HostedOffer(msgspec.Struct, frozen=True):
+    """The library that a program hosts."""
+
+    name: str
+    version: str
+
+
+class ProgressLine(msgspec.Struct, frozen=True):
+    progress: SearchTally
+
+
+class SearchDone(msgspec.Struct, frozen=True):
+    done: SearchTally
+    took_ns: int
+    groups: list[ViolationGroup]
+    exhausted: bool = False
+    horizon: int = 0  # steps of the usual course
+    found: FoundSchedule | None = None  # if this process has found the first one
+
+
+class ReplayDone(msgspec.Struct, frozen=True):
+    steps: int
+    violated: list[str] = []
+    broken: list[str] = []
+    checkpoints: dict[str, dict[str, int]] = {}
+    commands: list[HeardCommand] = []
+    strikes: list[StruckCommand] = []
+    evidence: list[BrokenPromise] = []
+    events: list[CallEvent] = []
+    offer: HostedOffer = HostedOffer("", "")
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line of a schedule that cannot be replayed, counted from 1."""
+
+    line: int
+    reason: str
+
+
+SearchLine = ProgressLine | SearchDone | ReplayDone | BadLine
+
+
+def read_line(text: str) -> SearchLine:
+    printed = adapt_line(json.loads(text))
+    if "progress" in printed:
+        return msgspec.convert(printed, ProgressLine)
+    if "line" in printed:
+        return msgspec.convert(printed, BadLine)
+    if "done" not in printed:
+        return msgspec.convert(printed, ReplayDone)
+    for group in printed["groups"]:
+        group["first"] += 1
+    if found := printed.get("found"):
+        found["number"] += 1
+        found["origin"] += 1
+    return msgspec.convert(printed, SearchDone)
+
+
+Printed = dict[str, Any]  # the JSON of a line, before its keys are those above
+
+
+def adapt_line(printed: Printed) -> Printed:
+    """Gives the lines of the two programs of today the keys of the one program to come."""
+    for name in ("progress", "done"):
+        tally = printed.get(name, {})
+        if "broken" in tally:
+            played = tally["schedules"]
+            tally["verdicts"] = {
+                promise: {"holds": played - count, "violated": count, "broken": count}
+                for promise, count in tally.pop("broken").items()
+            }
+    for group in printed.get("groups", ()):
+        group["violates"] = group.pop("violates", None) or group.pop("breaks", [])
+    if "breaks" in printed:
+        printed["evidence"] = printed.pop("broken")
+        printed["violated"] = printed["broken"] = printed.pop("breaks")
+    if "done" in printed and "number" in printed:
+        printed["found"] = _adapted_found(printed)
+    return printed
+
+
+def _adapted_found(printed: Printed) -> Printed:
+    keys = ("number", "violated", "broken", "evidence", "events", "anew", "control", "smallest")
+    found = {"origin": printed["number"], **{key: printed[key] for key in (*keys, "origin") if key in printed}}
+    if isinstance(printed["found"], dict):
+        return {**found, "as_found": printed["found"]}
+    clients = printed["clients"]
+    return {
+        **found,
+        "as_found": {"clients": clients, "schedule": printed["found"]},
+        "smallest": {"clients": clients, "schedule": printed["schedule"]},
+    }
+
+
+# --- adding up ---
+
+
+def tallies_joined(tallies: Sequence[SearchTally]) -> SearchTally:
+    """Adds numbers; of reasons the first one counts."""
+    total = SearchTally()
+    for tally in tallies:
+        for name in SearchTally.__struct_fields__:
+            setattr(total, name, _added(getattr(total, name), getattr(tally, name)))
+    return total
+
+
+def _added(one: Any, other: Any) -> Any:  # values of a tally: numbers, reasons, counts, and mappings of these
+    if isinstance(one, dict):
+        return {
+            key: _added(one[key], other[key]) if key in one and key in other else one.get(key, other.get(key))
+            for key in {**one, **other}
+        }
+    if isinstance(one, PropertyCount):
+        return PropertyCount(*(getattr(one, name) + getattr(other, name) for name in PropertyCount.__struct_fields__))
+    return (one or other) if isinstance(one, str) else one + other
+
+
+def groups_joined(parts: Sequence[ViolationGroup]) -> list[ViolationGroup]:
+    """Adds up equal groups; sorted by the first schedule in each."""
+    groups: dict[tuple[tuple[str, ...], ...], ViolationGroup] = {}
+    for group in parts:
+        cause = (tuple(group.violates), tuple(group.faults))
+        known = groups.setdefault(cause, msgspec.structs.replace(group, schedules=0))
+        known.schedules += group.schedules
+        known.first = min(known.first, group.first)
+    return sorted(groups.values(), key=lambda group: group.first)
