@@ -110,7 +110,7 @@ def test_the_results_are_the_same_for_one_two_and_four_workers(tmp_path: Path) -
             ]
         )
     assert found[0] == found[1] == found[2]
-    assert found[0][0][1]["number"] == 63
+    assert found[0][0][1]["number"] == 64
 
 
 @pytest.mark.lengthy("plays a campaign, interrupts it and goes on")

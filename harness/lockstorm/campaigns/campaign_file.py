@@ -19,7 +19,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.matrix import choose_cells
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.play import usual_time
-from lockstorm.search.search_plan import EXHAUSTIVE, SCHEDULES_MOST, SearchRequest, plan_search
+from lockstorm.search.search_plan import EXHAUSTIVE, OPTIONS_OF_LIBRARIES, SCHEDULES_MOST, SearchRequest, plan_search
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import SEED_LIMIT, TrialSettings
 from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, Hunt
@@ -217,6 +217,10 @@ def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
         request = SearchRequest(lock, **chosen)
         if request.strategy == EXHAUSTIVE:
             raise table.error("strategy", "exhaustive goes from one schedule to the next: it cannot be cut into cases")
+        useless = [name for name in chosen if chosen[name] is not False and name not in OPTIONS_OF_LIBRARIES]
+        if is_adapter(lock) and useless:
+            key = options_of(SearchRequest)[useless[0]].key
+            raise table.error(key, f"{key}: a search of a library draws it, or has none")
         _checked(table, partial(plan_search, request))
         yield SearchEntry(name, request, table.number("cut", 1, SCHEDULES_MOST) or usual_cut)
 

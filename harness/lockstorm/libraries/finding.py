@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     workaround: str  # that was tried
     change: str  # what its maintainers could change
     found_by: str = ""  # the command that finds it; empty: its schedule was written by hand
-    found_at: int = 0  # the number of the schedule in that search
+    found_at: int = 0  # the number of the schedule in that search, from 1
     natively: int = 0  # how often the program without lockstorm was run and showed it; 0: timing alone does not show it
     reported: Reported  # whether public trackers have it
     threads: list[str] = []  # the nearest

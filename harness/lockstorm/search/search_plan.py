@@ -305,7 +305,9 @@ def _check_applies(request: SearchRequest) -> None:
     known = options_of(request)
     for each in fields(request):
         if each.name in known and each.name not in OPTIONS_OF_LIBRARIES and getattr(request, each.name) != each.default:
-            raise UsageError(f"{known[each.name].flag}: a search of a library draws that itself, or has no such thing")
+            raise UsageError(
+                f"{known[each.name].flag} is not allowed with --adapter: a search of a library draws it, or has none"
+            )
 
 
 def _lock_plan(request: SearchRequest) -> SearchPlan:

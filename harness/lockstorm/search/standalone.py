@@ -4,7 +4,7 @@ language in a template beside this file."""
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -22,54 +22,6 @@ from lockstorm.search.standalone_plan import Call, Plan, Proof, standalone_plan
 FILE = "standalone.toml"
 LANGUAGES = ("python", "java", "js", "go")  # each has a template
 PROGRAMS = {"python": "found.py", "java": "Found.java", "js": "found.mjs", "go": "found.go"}
-# Expressions that are true when a promise is broken (Proof.kind).
-CONDITIONS = {
-    "python": {
-        "kept": "False",
-        "granted": 'outcome.get($number) == "ok"',
-        "granted before": 'outcome.get($number) == "ok" and answered[$number] < asked.get($before, now())',
-        "outcome": 'outcome.get($number) == "$outcome"',
-        "slow": "answered.get($number, now()) - asked[$number] > $limit",
-        "unanswered": "$number in asked and $number not in answered",
-        "below": "remains < $limit",
-        "above": "remains > $limit",
-        "endless": "remains == -1",
-    },
-    "java": {
-        "kept": "false",
-        "granted": '"ok".equals(outcome.get($number))',
-        "granted before": '"ok".equals(outcome.get($number)) && '
-        "answered.get($number) < asked.getOrDefault($before, now())",
-        "outcome": '"$outcome".equals(outcome.get($number))',
-        "slow": "answered.getOrDefault($number, now()) - asked.get($number) > $limit",
-        "unanswered": "asked.containsKey($number) && !answered.containsKey($number)",
-        "below": "remains < $limit",
-        "above": "remains > $limit",
-        "endless": "remains == -1",
-    },
-    "js": {
-        "kept": "false",
-        "granted": 'outcome[$number] === "ok"',
-        "granted before": 'outcome[$number] === "ok" && answered[$number] < (asked[$before] ?? now())',
-        "outcome": 'outcome[$number] === "$outcome"',
-        "slow": "(answered[$number] ?? now()) - asked[$number] > $limit",
-        "unanswered": "$number in asked && !($number in answered)",
-        "below": "remains < $limit",
-        "above": "remains > $limit",
-        "endless": "remains === -1",
-    },
-    "go": {
-        "kept": "false",
-        "granted": 'calls[$number].outcome == "ok"',
-        "granted before": 'calls[$number].outcome == "ok" && calls[$number].answered < asked($before)',
-        "outcome": 'calls[$number].outcome == "$outcome"',
-        "slow": "answered($number)-asked($number) > $limit",
-        "unanswered": 'calls[$number] != nil && calls[$number].outcome == ""',
-        "below": "remains < $limit",
-        "above": "remains > $limit",
-        "endless": "remains == -1",
-    },
-}
 COMMENTS = {"python": "#", "java": "//", "js": "//", "go": "//"}
 NAMES = {"python": "client_{}_lock_{}"}  # of lock objects; the others write them in camel case
 
@@ -201,11 +153,11 @@ class _Writer:
         """The variables with lock objects, and their types."""
         return sorted({(self.lock(call), self.phrases.lock_type) for call in plan.calls})
 
-    def condition(self, proof: Proof | None) -> str:
-        """The expression that is true when the promise is broken."""
-        words, number = CONDITIONS[self.phrases.language], proof.number if proof else 0
+    def condition(self, conditions: Mapping[str, str], proof: Proof | None) -> str:
+        """The expression that is true when the promise is broken. `conditions`: of the language, by Proof.kind."""
+        number = proof.number if proof else 0
         kind = f"{proof.kind} before" if proof and proof.before else proof.kind if proof else "kept"
-        return Template(words[kind]).substitute(
+        return Template(conditions[kind]).substitute(
             number=number,
             before=proof.before if proof else 0,
             outcome=proof.outcome if proof else "",
