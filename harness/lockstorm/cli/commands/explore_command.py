@@ -86,10 +86,7 @@ def explore_command(
     `lockstorm docs explore` describes schedules, and what a clean search is worth. With --adapter the search also draws
     what clients ask the library for, and judges what each call promises: `lockstorm docs explore-libraries`.
     """
-    if resume:
-        _check_alone(resume, lock=lock, adapter=adapter, plugin=plugin)
-    elif lock is None and adapter is None and plugin is None:
-        raise UsageError("--lock is missing: lockstorm locks lists them")
+    _check_named(resume, {"lock": lock, "adapter": adapter, "plugin": plugin})
     if save and (adapter is not None or plugin is not None):
         raise UsageError("--save keeps what the tests replay, which have only the table's locks: -o FILE saves it")
     check_new_file("-o", output)
@@ -98,8 +95,7 @@ def explore_command(
     if campaign:
         plan = resumed(str(resume), campaign, **_limits(context, chosen))
     else:
-        name = chosen_lock(lock, adapter, plugin)
-        plan = plan_search(SearchRequest(name, **given_options(SearchRequest, chosen)))
+        plan = plan_search(SearchRequest(chosen_lock(lock, adapter, plugin), **given_options(SearchRequest, chosen)))
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
     if output and result.schedule:
@@ -113,9 +109,12 @@ def explore_command(
     return result.exit
 
 
-def _check_alone(resume: Path, **named: str | None) -> None:
-    if given := [name for name, value in named.items() if value is not None]:
+def _check_named(resume: Path | None, named: Mapping[str, str | None]) -> None:
+    given = [name for name, value in named.items() if value is not None]
+    if resume and given:
         raise UsageError(f"--{given[0]} with --resume: the file {resume} names the {given[0]}")
+    if not resume and not given:
+        raise UsageError("--lock is missing: lockstorm locks lists them")
 
 
 def _search(plan: SearchPlan, events: list[Event] | None, campaign: Campaign | None, kept: Path | None) -> SearchResult:
