@@ -19,7 +19,7 @@ from lockstorm.zoo.zoo import (
     ExploredBug,
     Hunt,
     ScriptedBug,
-    ZooEntry,
+    TriedBug,
     ZooResult,
     faults_in,
     run_zoo,
@@ -211,7 +211,7 @@ def explored_as(bug: str, fixed: str, schedules: int = 7, fixed_schedules: int =
     )
 
 
-def result_of(*entries: ZooEntry, ok: bool = True) -> ZooResult:
+def result_of(*entries: TriedBug, ok: bool = True) -> ZooResult:
     return ZooResult(entries=[*entries], numbers=zoo_numbers(entries), seconds=None, interrupted=False, ok=ok)
 
 

@@ -228,11 +228,7 @@ class Explorer:
         words = [*words, *(session_words if in_sessions else schedule_words)(first, stride)]
         words += ["--most", str(most), "--seconds", str(seconds), "--shared", str(shared), "--digests", str(digests)]
         words += ["--whole-sessions"] if whole_sessions else []
-        self.run(
-            self.jobs,
-            words,
-            lambda tally: on_progress(SearchProgress(tally, shared.read_bytes()[STATES_AT:])),
-        )
+        self.run(self.jobs, words, lambda tally: on_progress(SearchProgress(tally, shared.read_bytes()[STATES_AT:])))
         results = [job.done for job in self.jobs if isinstance(job.done, SearchDone)]
         violated, taken = struct.unpack("<QQ", shared.read_bytes()[:STATES_AT])
         tally = tallies_joined([each.done for each in results])

@@ -167,7 +167,7 @@ def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
     return lock, store
 
 
-def read_schedule(path: Path) -> Schedule:
+def read_saved_schedule(path: Path) -> Schedule:
     """Raises UsageError with the line and the reason when the file is not a schedule."""
     return parse_schedule(text_of(path), str(path))
 

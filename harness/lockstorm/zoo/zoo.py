@@ -55,7 +55,7 @@ class ExploredBug(ShownBug, frozen=True, kw_only=True):
     fixed_schedules: int
 
 
-class ZooEntry(msgspec.Struct, frozen=True, kw_only=True):
+class TriedBug(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     reference: str
     what: str
@@ -90,7 +90,7 @@ class ZooNumbers(msgspec.Struct, frozen=True, kw_only=True):
 class ZooResult(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON of `zoo`."""
 
-    entries: list[ZooEntry]
+    entries: list[TriedBug]
     numbers: ZooNumbers
     seconds: int | None
     interrupted: bool
@@ -236,13 +236,13 @@ def faults_in(choices: Sequence[str]) -> list[str]:
 # --- the result ---
 
 
-def shown_of(entry: ZooEntry) -> list[ShownBug]:
+def shown_of(entry: TriedBug) -> list[ShownBug]:
     return [each for each in (entry.scripted, entry.explored) if each]
 
 
-def zoo_entry(bug: Bug, scripted: ScriptedBug | None, explored: ExploredBug | None) -> ZooEntry:
+def zoo_entry(bug: Bug, scripted: ScriptedBug | None, explored: ExploredBug | None) -> TriedBug:
     shown = [each for each in (scripted, explored) if each]
-    return ZooEntry(
+    return TriedBug(
         name=bug.name,
         reference=bug.reference,
         what=bug.what,
@@ -279,7 +279,7 @@ def entry_result(scripted: ScriptedBug | None, explored: ExploredBug | None, una
     return "caught"
 
 
-def zoo_numbers(entries: Sequence[ZooEntry]) -> ZooNumbers:
+def zoo_numbers(entries: Sequence[TriedBug]) -> ZooNumbers:
     played = [entry for entry in entries if shown_of(entry)]
     hunted = [entry.explored for entry in entries if entry.explored]
     needed = [each.schedules for each in hunted if each.bug == "violated"]

@@ -12,7 +12,7 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
-from lockstorm.zoo.zoo import GOOD, ExploredBug, ScriptedBug, ZooEntry, ZooResult, zoo_entry, zoo_numbers
+from lockstorm.zoo.zoo import GOOD, ExploredBug, ScriptedBug, TriedBug, ZooResult, zoo_entry, zoo_numbers
 from lockstorm.zoo.zoo_entries import ZOO, Bug, bugs
 from lockstorm.zoo.zoo_table import explored_text, fixed_text, numbers_text, scripted_text
 
@@ -89,7 +89,7 @@ def recorded_zoo() -> ZooResult:
     return ZooResult(entries=entries, numbers=zoo_numbers(entries), seconds=None, interrupted=False, ok=True)
 
 
-def bug_table(entries: Sequence[ZooEntry]) -> str:
+def bug_table(entries: Sequence[TriedBug]) -> str:
     """A table with a row for each bug."""
     lines = [
         "| bug | what happened | property | caught by the scenario | and by the explorer alone in | without the bug |",

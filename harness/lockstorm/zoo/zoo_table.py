@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.zoo.zoo import ZooEntry, ZooNumbers, ZooResult, shown_of
+from lockstorm.zoo.zoo import TriedBug, ZooNumbers, ZooResult, shown_of
 
 STYLE = {
     "caught": "green",
@@ -48,7 +48,7 @@ def show_zoo(console: Console, result: ZooResult) -> None:
         console.print(Text(line, "bold green" if result.ok else "bold"))
 
 
-def scripted_text(entry: ZooEntry) -> str:
+def scripted_text(entry: TriedBug) -> str:
     """The result of the scenario."""
     if not entry.scenario:
         return "no scenario"
@@ -58,7 +58,7 @@ def scripted_text(entry: ZooEntry) -> str:
     return f"{entry.scenario}{'' if status == 'violated' else f': {status}'}"
 
 
-def explored_text(entry: ZooEntry) -> str:
+def explored_text(entry: TriedBug) -> str:
     """The result of the explorer: the schedules and faults that it needed."""
     explored = entry.explored
     if not explored:
@@ -71,7 +71,7 @@ def explored_text(entry: ZooEntry) -> str:
     return f"{found}, seen as {' and '.join(others).replace('_', ' ')}" if others else found
 
 
-def fixed_text(entry: ZooEntry) -> str:
+def fixed_text(entry: TriedBug) -> str:
     """The result of the lock without the bug."""
     shown = [each.fixed for each in shown_of(entry)]
     worst = next((status for status in ("violated", "inconclusive", "holds") if status in shown), "not played")
@@ -79,7 +79,7 @@ def fixed_text(entry: ZooEntry) -> str:
     return f"{entry.fixed} {worst}{explored if worst == 'holds' else ''}"
 
 
-def show_wrong(console: Console, entry: ZooEntry) -> None:
+def show_wrong(console: Console, entry: TriedBug) -> None:
     console.print(Text(f"{entry.name}: {entry.result}: {MEANING[entry.result]}", STYLE[entry.result]))
     for each in shown_of(entry):
         for status, good, lock, sentence, replay in (
@@ -118,7 +118,7 @@ def share_text(part: int, numbers: ZooNumbers) -> str:
     return f"{part} of {numbers.played} bugs{percent}"
 
 
-def unavailable_counts(entries: list[ZooEntry]) -> dict[str, int]:
+def unavailable_counts(entries: list[TriedBug]) -> dict[str, int]:
     """The reasons why scenarios could not be played here, with the number of bugs for each."""
     counts: dict[str, int] = {}
     for entry in entries:

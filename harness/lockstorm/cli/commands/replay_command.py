@@ -14,7 +14,7 @@ from lockstorm.report.story import commands_table, show_result
 from lockstorm.results.event import Event
 from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.replay_real import replay_real
-from lockstorm.search.schedule_file import LibrarySchedule, read_schedule
+from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
 from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_program
 
 
@@ -64,7 +64,7 @@ def replay_command(
         raise UsageError(f"-o {output}: exists already")
     if real and with_commands:
         raise UsageError("--commands: only the explorer sees each command, so without --real")
-    schedule = read_schedule(file)
+    schedule = read_saved_schedule(file)
     if isinstance(schedule, LibrarySchedule):
         if real or with_commands or (output and not language):
             raise UsageError(f"{file} is a schedule of a library: -o, --real and --commands are for those of C locks")

@@ -19,14 +19,14 @@ from lockstorm.cli.options import (
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.report.report import PlayedSchedule, WrittenReport, write, write_library
 from lockstorm.search.replay import replay_library, replay_schedule
-from lockstorm.search.schedule_file import LibrarySchedule, read_schedule
+from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
 from lockstorm.search.schedule_text import is_schedule
 
 
 @contextlib.contextmanager
 def history_of(source: Path) -> Iterator[Path]:
     """The file to read: the history of a schedule, which is run for it, or the source itself."""
-    schedule = read_schedule(source) if is_schedule(source) else None
+    schedule = read_saved_schedule(source) if is_schedule(source) else None
     if schedule is None:
         yield source
         return
@@ -93,7 +93,7 @@ def report_command(
         output = Path(f"{source.name}.html")
     for option, path in {"-o": output, "--svg": svg}.items():
         check_new_file(option, path)
-    schedule = read_schedule(source) if is_schedule(source) else None
+    schedule = read_saved_schedule(source) if is_schedule(source) else None
     if isinstance(schedule, LibrarySchedule):
         if against or around is not None:
             raise UsageError(f"{source} is a schedule of a library: AGAINST and --around are for histories")
