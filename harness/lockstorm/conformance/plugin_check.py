@@ -62,6 +62,15 @@ def granted(client: Client) -> int:
     return result.token
 
 
+def refusal(bench: PluginBench, wait_ms: int) -> tuple[Outcome, float]:
+    """The outcome for a client that waits so long for a lock that another client holds, and after how many ms."""
+    with bench.trial() as trial:
+        one, two = trial.clients(2)
+        granted(one)
+        began_ns = trial.mono_ns
+        return two.acquire(wait_ms).outcome, (trial.mono_ns - began_ns) / 1e6
+
+
 # --- the checks ---
 
 
@@ -88,12 +97,7 @@ def grants(bench: PluginBench) -> None:
 
 def excludes(bench: PluginBench) -> None:
     """a lock that is taken is refused to others, at once if they do not wait"""
-    with bench.trial() as trial:
-        one, two = trial.clients(2)
-        granted(one)
-        began_ns = trial.mono_ns
-        outcome = two.acquire(0).outcome
-        took_ms = (trial.mono_ns - began_ns) / 1e6
+    outcome, took_ms = refusal(bench, 0)
     if outcome is Outcome.OK:
         raise CheckFailed("two clients hold the lock at once: is its key made of lock->options.resource?")
     must(outcome, Outcome.REFUSED, "another client has the lock, and one try, with wait_ms 0, is refused")
@@ -103,12 +107,7 @@ def excludes(bench: PluginBench) -> None:
 
 def waits_for_so_long(bench: PluginBench) -> None:
     """a client that waits for a limited time is refused after it"""
-    with bench.trial() as trial:
-        one, two = trial.clients(2)
-        granted(one)
-        began_ns = trial.mono_ns
-        outcome = two.acquire(WAIT_MS).outcome
-        took_ms = (trial.mono_ns - began_ns) / 1e6
+    outcome, took_ms = refusal(bench, WAIT_MS)
     must(outcome, Outcome.REFUSED, f"the lock was taken for longer than it waited ({WAIT_MS} ms)")
     if took_ms > WAIT_MS + PROMPT_MS or (took_ms < WAIT_MS / 2 and bench.entry.waits != "not"):
         raise CheckFailed(f"it refused after {took_ms:.0f} ms, and had to wait for {WAIT_MS} ms")

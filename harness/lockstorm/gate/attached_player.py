@@ -1,15 +1,12 @@
 """Plays the trials of a policy with [attach], on servers that are there already."""
 
 import contextlib
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from msgspec import structs
-
 from lockstorm.attach.gateway import Gateway
-from lockstorm.base.atomic_file import write_json
+from lockstorm.gate.gate_plan import GateJob
 from lockstorm.gate.gate_policy import AttachChoice
 from lockstorm.gate.worker import KeptJob
 from lockstorm.results.verdict import TrialResult
@@ -46,14 +43,9 @@ class AttachedPlayer:
     def play_all(self, kept_jobs: Sequence[KeptJob]) -> Iterator[tuple[int, TrialResult]]:
         """The number of each job and its result."""
         for number, kept_job in enumerate(kept_jobs):
-            yield number, self._play(kept_job)
+            yield number, kept_job.play(self._play)
 
-    def _play(self, kept_job: KeptJob) -> TrialResult:
-        job, directory, begun = kept_job.job, Path(kept_job.directory), time.monotonic()
+    def _play(self, job: GateJob, history: Path, logs: Path) -> TrialResult:
         scenario = attached_scenarios()[job.request.scenario]
         settings = self._servers.settings_for(job.request, scenario)
-        history, logs = directory / f"{job.name}.history", directory / f"{job.name}.log"
-        result = self._servers.play(scenario, settings, history, logs)
-        result = structs.replace(result, took_s=round(time.monotonic() - begun, 3))
-        write_json(directory / f"{job.name}.json", result)
-        return result
+        return self._servers.play(scenario, settings, history, logs)

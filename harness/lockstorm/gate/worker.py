@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,14 @@ class KeptJob:
     job: GateJob
     directory: str
 
+    def play(self, play_job: Callable[[GateJob, Path, Path], TrialResult]) -> TrialResult:
+        """Plays it, keeps its result, and returns that. `play_job` gets the files of its history and its logs."""
+        directory, name, begun = Path(self.directory), self.job.name, time.monotonic()
+        result = play_job(self.job, directory / f"{name}.history", directory / f"{name}.log")
+        result = structs.replace(result, took_s=round(time.monotonic() - begun, 3))
+        write_json(directory / f"{name}.json", result)
+        return result
+
 
 class GateWorkerPool(WorkerPool):
     """Each answer is the result of a trial, as `run --json` prints it, and `took_s`."""
@@ -43,19 +52,18 @@ class GateWorkerPool(WorkerPool):
         return result
 
 
+def play_job(job: GateJob, history: Path, logs: Path) -> TrialResult:
+    if job.faults is not None:
+        return run_storm(plan_storm(job.storm), save=history, save_logs=logs)
+    result = play(job.request, save=history, save_logs=logs)
+    return result if job.request.control else play_deployed(job.request, result)
+
+
 def play_kept_job(kept_job: KeptJob) -> TrialResult:
-    job, directory = kept_job.job, Path(kept_job.directory)
-    history, logs = directory / f"{job.name}.history", directory / f"{job.name}.log"
-    begun = time.monotonic()
-    if job.faults is None:
-        result = play(job.request, save=history, save_logs=logs)
-        result = result if job.request.control else play_deployed(job.request, result)
-    else:
-        result = run_storm(plan_storm(job.storm), save=history, save_logs=logs)
-    result = structs.replace(result, took_s=round(time.monotonic() - begun, 3))
-    write_json(directory / f"{job.name}.json", result)
-    return result
+    return kept_job.play(play_job)
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), KeptJob, lambda kept_job: kept_job.job.request.time, play_kept_job)
+    serve(
+        int(sys.argv[1]), KeptJob, lambda kept_job: kept_job.job.request.time, lambda kept_job: kept_job.play(play_job)
+    )
