@@ -1,5 +1,6 @@
 #include "harness/client/client.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -61,7 +62,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
     client->settled += grant.outcome == OUTCOME_REFUSED && client->depth == 0;
     client->doubtful |= grant.outcome == OUTCOME_UNKNOWN;
     if (grant.outcome != OUTCOME_OK) return;
-    client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index;
+    client->grant = index == HISTORY_FULL ? 0 : (uint32_t)index; /* later records name the grant by its index */
     client->token = grant.token;
     atomic_store(&client->valid_until_ns, grant.valid_until_ns);
     bool again = client->depth > 0 && client->lock.traits & LOCK_TRAIT_REENTRANT;
@@ -72,6 +73,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
 
 static void client_release(struct client *client, struct step_result *result) {
     client->op++;
+    /* Before the request: from here on nothing follows from the grant, however long the release takes. */
     if (client->depth <= 1) validity_end(&client->actor);
     client_record_lock(client, HISTORY_RELEASE_INVOKE, OUTCOME_UNKNOWN, client->token);
     enum outcome outcome = lock_release(&client->lock);
@@ -145,6 +147,7 @@ static void client_take_answer(const struct env_reply *reply, struct step_result
 }
 
 static void client_read(struct client *client, unsigned object, struct step_result *result) {
+    assert(object < HISTORY_OBJECT_COUNT);
     uint32_t op = ++client->op;
     client_record_access(client, (struct history_record){.kind = HISTORY_READ_INVOKE, .object = (uint8_t)object});
     env_checkpoint(client->env, "before-read");
@@ -152,6 +155,7 @@ static void client_read(struct client *client, unsigned object, struct step_resu
                                          history_object_name(object), (long long)client->token, client->actor.id, op,
                                          client->grant),
                        result);
+    /* Without an answer a later write is based on nothing that is known: -1, and not the version read before. */
     client->version[object] = result->outcome == OUTCOME_OK ? result->version : -1;
     client_record_access(client, (struct history_record){.kind = HISTORY_READ_RETURN,
                                                          .outcome = (uint8_t)result->outcome,
@@ -178,6 +182,7 @@ static void client_write(struct client *client, const char *verb, unsigned objec
         snprintf(result->error, sizeof result->error, "the validity that the lock stated is over");
         return;
     }
+    assert(object < HISTORY_OBJECT_COUNT);
     uint32_t op = ++client->op;
     int64_t based_on = client->version[object];
     client_record_access(

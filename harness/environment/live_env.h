@@ -17,7 +17,7 @@
 
 struct live_env;
 
-/* What the lock has asked to hear of its session with the ensemble, for the task that tends the session. */
+/* What the lock wants to be called with about its session with the ensemble, for the task that tends the session. */
 struct live_tending {
     struct zookeeper_session *session;
     struct live_env *live; /* of the task that tends it */

@@ -4,6 +4,7 @@
 
 #if LOCKSTORM_ZOOKEEPER
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -59,6 +60,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
 
 static void zookeeper_enter(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
     pthread_mutex_lock(&session->mutex);
+    assert(!inside); /* a task is in the library once: its callbacks run within a call of ours */
     inside = caller;
 }
 
@@ -118,6 +120,7 @@ static struct env_reply failure_reply(struct zookeeper_session *session, int sta
 static struct zookeeper_session *awaiting(const void *data) {
     struct zookeeper_request request = *(const struct zookeeper_request *)data;
     free((void *)(uintptr_t)data);
+    /* An answer that comes after its limit must not become the reply to the request that followed. */
     if (request.number != request.session->ask || request.session->answered) return NULL;
     request.session->answered = true;
     wakeup_send(request.session->news_fd);
@@ -171,7 +174,7 @@ static void announce_news(struct zookeeper_session *session) {
 }
 
 static void state_become(struct zookeeper_session *session, enum env_session_state state) {
-    if (session->state == state || session->state == ENV_SESSION_LOST) return;
+    if (session->state == state || session->state == ENV_SESSION_LOST) return; /* a lost session never comes back */
     session->state = state;
     announce_news(session);
     if (session->listener) session->listener->changed(session->listener->holder, state);
@@ -340,7 +343,7 @@ static int send_request(struct zookeeper_session *session, enum env_tree_verb ve
 static bool zookeeper_await(struct zookeeper_session *session, const struct zookeeper_caller *caller,
                             int64_t deadline_ns, const bool *is_there) {
     for (;;) {
-        wakeup_drain(session->news_fd);
+        wakeup_drain(session->news_fd); /* before the look: what comes after it wakes the wait below */
         pthread_mutex_lock(&session->mutex);
         bool there = *is_there;
         pthread_mutex_unlock(&session->mutex);
@@ -356,7 +359,7 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
     zookeeper_enter(session, caller);
     zookeeper_reply_drop(session);
     *request = (struct zookeeper_request){session, ++session->ask};
-    session->answered = false;
+    session->answered = false; /* before it is sent: the tending task may get the answer at once */
     int status = send_request(session, verb, path, request);
     if (status != ZOK) {
         free(request);

@@ -91,6 +91,7 @@ void scheduler_set_server_process(struct scheduler *scheduler, int number, int p
 
 void scheduler_set_server_timer(struct scheduler *scheduler, int number, int thread, const char *address) {
     struct fenced_server *server = &scheduler->fence->server[number];
+    assert(server->pid > 0 && !server->threads); /* scheduler_set_server_process comes before */
     snprintf(server->connection.address, sizeof server->connection.address, "%s", address);
     server->threads = thread_watch_open(server->pid, thread);
     server->timer = thread;
@@ -270,6 +271,7 @@ static bool servers_have_written(struct fence *fence) {
     if (fence->replicated || !fence->proxy) owe_pings_all(fence);
     for (int round = 0; round < PINGS_ACCEPTED; round++)
         if (!ping_round(fence)) return false;
+    /* After the PINGs: masters have then sent what WAIT asks their replicas about. */
     return replicas_acknowledge(fence) && packets_arrive(fence) && observed_servers_are_idle(fence);
 }
 
@@ -285,6 +287,7 @@ static bool pings_are_due(const struct fence *fence) {
  * can make the proxy write to a server again, or close a connection to it: then the servers are asked again. Not where
  * there are replicas: these acknowledge what the fence itself makes their master send, so it would never end. */
 static bool fence_pass(struct fence *fence) {
+    /* The proxy first: only it can say which servers are to be asked, and it may hold what they have to answer. */
     if (!packets_arrive(fence) || !proxy_settle(fence)) return false;
     do {
         if (!servers_have_written(fence) || !packets_arrive(fence) || !proxy_settle(fence)) return false;
@@ -295,6 +298,7 @@ static bool fence_pass(struct fence *fence) {
 bool fence_settle(struct fence *fence) {
     uint64_t traffic = atomic_load_explicit(&fence->page->traffic, memory_order_acquire);
     if (fence->settled && fence->traffic == traffic) return true;
+    /* As it was before the fence: what is sent while it passes makes the next one pass again. */
     fence->traffic = traffic;
     fence->settled = fence_pass(fence);
     return fence->settled;

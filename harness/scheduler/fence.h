@@ -41,7 +41,7 @@ bool fence_has_timer(const struct fence *fence);
  * anything since the last time and nothing was marked. False: scheduler_unanswered says which part did not answer. */
 bool fence_settle(struct fence *fence);
 /* The same before a turn is given, and only where it is needed: when the last turn sent something without waiting for
- * the answer, or when replies may stay away. Otherwise a later message could overtake it: a server hears its
+ * the answer, or when replies may stay away. Otherwise a later message could overtake it: a server reads its
  * connections in an order of its own. */
 bool fence_settle_before_turn(struct fence *fence);
 

@@ -1,5 +1,6 @@
 #include "harness/scheduler/quiescence.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +47,7 @@ static uint64_t switches_in(const char *status) {
 /* Adds what /proc/PID/status says of a process. False: it runs, or is about to. A process that has ended (Z) does not
  * run, however long its parent, which may be stopped, takes to notice. */
 static bool snapshot_add(int id, const char *text, struct snapshot *snapshot) {
+    assert(snapshot->count <= SLEEPERS);
     bool asleep = strstr(text, "\nState:\tS") || strstr(text, "\nState:\tZ");
     if (snapshot->count == SLEEPERS || !asleep) return false;
     snapshot->seen[snapshot->count].id = id;
@@ -134,6 +136,7 @@ bool families_await_quiescence(const int *pids, int count, int64_t limit_ms) {
     int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     do {
         struct snapshot before = {0}, after = {0};
+        /* Polling sleeps are looked for between the two: one that ends meanwhile shows as a switch in the second. */
         if (snapshot_families(pids, count, &before) && none_polls(&before) && snapshot_families(pids, count, &after) &&
             is_same(&before, &after))
             return true;
@@ -288,6 +291,7 @@ static bool threads_are_idle(struct thread_watch *watch) {
             return false;
         }
         if (thread->idle && thread->count == count) continue;
+        /* The count was read before the state: if the thread runs between the two, the next look sees the count. */
         thread->count = count;
         thread->idle = is_idle(thread);
         if (!thread->idle) return false;

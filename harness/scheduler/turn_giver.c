@@ -208,7 +208,7 @@ void scheduler_reuse_task(struct scheduler *scheduler, int task) {
     atomic_store(&slot->valid_until_ns, 0);
     memset(slot->held_at, 0, SHARED_PAGE_NAME);
     slot->step = (struct step){.kind = STEP_NONE};
-    state_set(scheduler, task, TASK_ABSENT);
+    state_set(scheduler, task, TASK_ABSENT); /* last: it publishes the slot (memory_order_release) */
 }
 
 void scheduler_step(struct scheduler *scheduler, int task, const struct step *step) {
@@ -227,6 +227,8 @@ void scheduler_continue(struct scheduler *scheduler, int task) {
 
 void scheduler_arm(struct scheduler *scheduler, int task, const char *checkpoint, uint32_t nth) {
     struct task_slot *slot = &scheduler->page->tasks[task];
+    assert(task < scheduler->tasks);
+    /* Disarmed while the name changes: in real time the task may be at a checkpoint just now. */
     atomic_store_explicit(&slot->armed_countdown, 0, memory_order_release);
     memset(slot->armed_at, 0, sizeof slot->armed_at);
     strncpy(slot->armed_at, checkpoint, sizeof slot->armed_at - 1);
@@ -319,6 +321,7 @@ static enum scheduler_result await_event(struct scheduler *scheduler, int timeou
         scheduler_forget_process(scheduler, scheduler->dead);
         return SCHEDULER_DIED;
     }
+    /* Last: a process that has given its turn back and then ended is reported as DIED, not as a turn that is over. */
     wakeup_drain(scheduler->yield_fd);
     return SCHEDULER_DONE;
 }
@@ -355,6 +358,7 @@ static enum scheduler_result probe_waiting(struct scheduler *scheduler, int real
     bool settled = false;
     for (int task = 0; task < scheduler->tasks; task++) {
         if (task_state_of(scheduler, task) != TASK_WAITING || is_stopped(scheduler, task)) continue;
+        /* Once for all: a task that only looks at its socket sends nothing, so nothing new comes into flight. */
         if (!settled && !fence_settle(scheduler->fence)) return SCHEDULER_STUCK;
         settled = true;
         give_turn(scheduler, task, TASK_PROBING);
@@ -376,6 +380,7 @@ static bool is_awaited(const struct scheduler *scheduler, int64_t mono_ns) {
 }
 
 static bool clock_move(struct scheduler *scheduler, int64_t mono_ns) {
+    assert(mono_ns > scheduler_mono_ns(scheduler)); /* a trial's time never goes back */
     for (int server = 0; server < scheduler->servers; server++)
         if (server_clocks_has_file(scheduler->server_clocks, server)) fence_mark_clock(scheduler->fence, server);
     atomic_store_explicit(&scheduler->page->mono_ns, mono_ns, memory_order_release);
@@ -424,7 +429,7 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
     int64_t now_ns = scheduler_mono_ns(scheduler), patience_ns = scheduler->patience_ns;
     bool bounded = until_ns != INT64_MAX || patience_ns > INT64_MAX - now_ns;
     int64_t late_ns = bounded ? INT64_MAX : now_ns + patience_ns;
-    fence_mark_all(scheduler->fence);
+    fence_mark_all(scheduler->fence); /* the driver may have done anything between two runs */
     for (;;) {
         enum scheduler_result result = await_yield(scheduler, real_limit_ms);
         if (result != SCHEDULER_DONE) return result;
@@ -437,6 +442,7 @@ static enum scheduler_result run_virtual(struct scheduler *scheduler, const stru
             give_turn(scheduler, scheduler->ready[drawn], TASK_RUNNING);
             continue;
         }
+        /* Answers before deadlines: a reply that has come by now is not lost to a limit that ends now. */
         result = probe_waiting(scheduler, real_limit_ms);
         if (result != SCHEDULER_DONE) return result;
         if (list_ready(scheduler) > 0 || wake_due_tasks(scheduler)) continue;

@@ -25,7 +25,7 @@ static bool is_epoll(const struct supervisor *supervisor, int fd) {
     return epoll_ctl(fd, EPOLL_CTL_DEL, supervisor->signal_fd, NULL) != 0 && errno == ENOENT;
 }
 
-/* The descriptors of an epoll instance that hears of signals, instead of the instance. */
+/* The descriptors of an epoll instance that also waits for signals (signalfd), instead of the instance. */
 static void wait_for_targets(struct supervisor *supervisor, struct held_call *held,
                              const struct epoll_targets *targets) {
     held->kind = HELD_EVENTS;
@@ -177,8 +177,8 @@ static int64_t receive_limit_ns(int fd) {
     return limit_ns > 0 ? limit_ns : INT64_MAX;
 }
 
-/* The kernel carries the call out when the descriptor is readable, which it is at once unless the other side is
- * somebody who has not written yet. */
+/* The kernel carries the call out when the descriptor is readable, which it is at once unless the other side has not
+ * written yet. */
 static void transfer(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call,
                      uint64_t flags) {
     struct held_call *held = held_call_add(supervisor, process, call, HELD_TRANSFER);

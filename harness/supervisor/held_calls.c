@@ -1,5 +1,6 @@
 #include "harness/supervisor/held_calls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int
 }
 
 void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value) {
+    assert(held->end == END_NOT_YET && end != END_NOT_YET); /* a thread becomes ready once, and keeps its place */
     held->end = end;
     held->value = value;
     held->order = ++supervisor->next_order;
@@ -115,13 +117,14 @@ struct held_call *held_calls_next_ready(const struct supervisor *supervisor) {
 bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct seccomp_notif *call) {
     enum held_end end = held->end;
     int64_t value = held->value;
+    assert(end != END_NOT_YET); /* only a ready thread gets its turn */
     *call = held->call;
     held_call_remove(supervisor, held);
     switch (end) {
     case END_ANSWER: supervisor_answer(supervisor, call, value); break;
     case END_REFUSE: supervisor_refuse(supervisor, call, (int)value); break;
     case END_PASS: supervisor_pass(supervisor, call); break;
-    default: break;
+    default: break; /* END_HANDLE: the caller's */
     }
     return end == END_HANDLE;
 }
@@ -158,7 +161,7 @@ pid_t held_calls_hold_next(struct supervisor *supervisor) {
 static const short SELECT_ASKED[] = {POLLIN, POLLOUT, POLLPRI};
 static const short SELECT_READY[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
 
-/* poll also tells of errors and ends that nobody asked for. */
+/* poll also reports errors and ends that were not asked for; select reports them in the sets that wait for them. */
 static int selected_fds(struct held_call *held) {
     int ready = 0;
     for (int each = 0; each < held->fd_count; each++) {

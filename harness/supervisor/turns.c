@@ -84,6 +84,7 @@ static void take_call(struct supervisor *supervisor, const struct seccomp_notif 
     struct program_process *process = thread->process;
     process->threads += !known;
     if (!known && supervisor->birth_count > 0) {
+        /* The first call of a new thread: its place is where it was made, however late the machine started it. */
         held_call_add_turn(supervisor, process, call, supervisor->births[0]);
         supervisor->birth_count--;
         memmove(supervisor->births, supervisor->births + 1,
@@ -101,7 +102,7 @@ static void take_call(struct supervisor *supervisor, const struct seccomp_notif 
 static bool receive_call(struct supervisor *supervisor) {
     struct seccomp_notif call;
     if (!held_calls_receive(supervisor, &call, CALL_POLL_MS)) return false;
-    held_calls_drop(supervisor, NULL, (pid_t)call.pid);
+    held_calls_drop(supervisor, NULL, (pid_t)call.pid); /* before the new one is held: both have the same thread */
     take_call(supervisor, &call);
     return true;
 }
@@ -156,7 +157,7 @@ static void break_spin(struct supervisor *supervisor) {
     supervisor_publish_clock(supervisor);
 }
 
-/* A clone that has failed makes nobody whose first call could come. True: it was so. */
+/* A clone that has failed makes no thread whose first call could come. True: there was one. */
 static bool forget_unborn(struct supervisor *supervisor) {
     struct program *program = &supervisor->program;
     if (supervisor->birth_count == 0 || program_running(program) > 0 || thread_states_find_newborn(supervisor))
@@ -212,7 +213,8 @@ static bool look_after_exits(struct supervisor *supervisor) {
     return any && futex_recheck(supervisor);
 }
 
-/* What lets the quiet program go on at this time, in this order. */
+/* What lets the quiet program go on at this time, in this order: ends of threads before what they wake, what has come
+ * before the deadlines of those that wait for it (as the scheduler does), and calls before the program's own timers. */
 static bool find_ready(struct supervisor *supervisor) {
     if (held_calls_next_ready(supervisor)) return true;
     return look_after_exits(supervisor) || forget_killed(supervisor) || held_calls_deliver(supervisor) ||

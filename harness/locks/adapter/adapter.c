@@ -104,7 +104,7 @@ static struct lock_grant acquire_once(struct lock *lock, int64_t wait_ms) {
     return grant;
 }
 
-/* Who waits without a limit asks again when the library has waited for as long as it does by default. */
+/* A client that waits without a limit asks again when the library has waited for as long as it does by default. */
 static struct lock_grant adapter_acquire(struct lock *lock, int64_t wait_ms) {
     int64_t until_ns = env_mono_ns(lock->env) + AGAIN_LEASES * lock->options.lease_ms * ENV_NS_PER_MS;
     struct lock_grant grant = acquire_once(lock, wait_ms);

@@ -40,7 +40,7 @@ int64_t adapter_limit_ms(const struct lock *lock, int limits) {
     return limits * env_reply_limit_ms(lock->env);
 }
 
-static struct adapter_answer hear(struct lock *lock, int64_t limit_ms) {
+static struct adapter_answer answer_receive(struct lock *lock, int64_t limit_ms) {
     int64_t until_ns = env_mono_ns(lock->env) + limit_ms * ENV_NS_PER_MS, left_ns;
     while ((left_ns = until_ns - env_mono_ns(lock->env)) > 0) {
         const struct env_reply *line = env_adapter_receive(lock->env, left_ns / ENV_NS_PER_MS + 1);
@@ -65,7 +65,7 @@ struct adapter_answer adapter_ask(struct lock *lock, const char *verb, json_t *m
     free(line);
     json_decref(question);
     json_decref(more);
-    return hear(lock, limit_ms);
+    return answer_receive(lock, limit_ms);
 }
 
 struct adapter_answer adapter_ask_strictly(struct lock *lock, const char *verb, json_t *more, int64_t limit_ms) {

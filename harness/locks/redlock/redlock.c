@@ -68,14 +68,14 @@ enum outcome redlock_extend(struct lock *lock, struct env *env) {
     struct redlock *self = lock->state;
     const struct redlock_rule *rule = redlock_rule_of(lock);
     int64_t now_ns = rule->now_ns(env), expires_ns = now_ns + validity_ns(lock, rule);
-    bool states = rule->checks && !rule->extends_silently, checks_again = states && !rule->extends_lapsed;
-    if (now_ns >= self->expires_ns && !rule->extends_lapsed) return OUTCOME_REFUSED;
+    bool states = rule->checks && !rule->extends_silently, checks_again = states && !rule->extends_expired;
+    if (now_ns >= self->expires_ns && !rule->extends_expired) return OUTCOME_REFUSED;
     if (rule->extensions_most && self->extensions >= rule->extensions_most) return OUTCOME_REFUSED;
     struct tally tally = majority_ask_for(ENV_ASKED_EXTENSION, lock, env, node_limit_ms(lock), set_nx_px_renew_on);
     enum outcome outcome = majority_outcome(&tally);
     if (outcome != OUTCOME_OK) return outcome;
     if (rule->from_answers) expires_ns = rule->now_ns(env) + validity_ns(lock, rule);
-    if (checks_again && rule->now_ns(env) >= self->expires_ns) return OUTCOME_REFUSED; /* it has lapsed meanwhile */
+    if (checks_again && rule->now_ns(env) >= self->expires_ns) return OUTCOME_REFUSED; /* it has expired meanwhile */
     self->expires_ns = expires_ns;
     self->extensions++;
     if (states) env_tell_validity(env, stated_ns(env, rule, expires_ns));

@@ -19,7 +19,7 @@ struct redlock_rule {
     bool grants_for_ever;  /* a grant states no validity, although the client knows it */
     bool adds_drift;       /* to the lease, instead of subtracting it */
     bool from_answers;     /* the validity begins when the answers arrive, not when the requests are sent */
-    bool extends_lapsed;   /* an extension does not check whether the validity is over */
+    bool extends_expired;  /* an extension does not check whether the validity is over */
     bool extends_silently; /* an extension neither checks the time that it took nor states a validity */
 };
 

@@ -12,7 +12,7 @@ static struct zookeeper_queue *queue_of(const struct lock *lock) {
 
 /* --- the session --- */
 
-/* A holder that hears of no server cannot know whether its session lives, and stops believing until it does. */
+/* A holder that no server answers cannot know whether its session lives, and stops believing until it does. */
 static void session_changed(struct env *env, enum env_session_state state, void *argument) {
     struct zookeeper_queue *self = argument;
     if (!atomic_load(&self->holding)) return;
@@ -117,15 +117,15 @@ static struct lock_grant zookeeper_queue_granted(struct zookeeper_queue *self) {
 static struct lock_grant zookeeper_queue_attempt(struct lock *lock, int64_t wait_ms) {
     int64_t until_ns = env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     int64_t patience_ns = ZOOKEEPER_PATIENCE_SESSIONS * lock->options.lease_ms * ENV_NS_PER_MS;
-    int64_t heard_ns = env_mono_ns(lock->env);
+    int64_t answered_ns = env_mono_ns(lock->env);
     zookeeper_node_forget(&queue_of(lock)->node);
     for (;;) {
         enum zookeeper_step step = advance(lock);
         if (step == ZOOKEEPER_DONE) return zookeeper_queue_granted(queue_of(lock));
         if (step == ZOOKEEPER_WAIT && !news_await(lock, wait_ms, until_ns))
             return zookeeper_queue_give_up(lock, OUTCOME_REFUSED);
-        if (step != ZOOKEEPER_UNKNOWN) heard_ns = env_mono_ns(lock->env);
-        else if (env_mono_ns(lock->env) - heard_ns >= patience_ns)
+        if (step != ZOOKEEPER_UNKNOWN) answered_ns = env_mono_ns(lock->env);
+        else if (env_mono_ns(lock->env) - answered_ns >= patience_ns)
             return zookeeper_queue_give_up(lock, OUTCOME_UNKNOWN);
         else env_sleep(lock->env, ZOOKEEPER_RETRY_MS);
     }

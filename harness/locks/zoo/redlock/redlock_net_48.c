@@ -23,5 +23,5 @@ const struct lock_type LOCK_REDLOCK_NET_48 = {
                                             .checks = true,
                                             .extend = extend_whatever_happens,
                                             .renew = REVIVE,
-                                            .extends_lapsed = true},
+                                            .extends_expired = true},
 };

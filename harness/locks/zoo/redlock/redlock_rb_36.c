@@ -14,5 +14,5 @@ const struct lock_type LOCK_REDLOCK_RB_36 = {
     .fixed = "redlock",
     REDLOCK_FIELDS,
     .variant =
-        &(const struct redlock_rule){.now_ns = env_mono_ns, .checks = true, .renew = REVIVE, .extends_lapsed = true},
+        &(const struct redlock_rule){.now_ns = env_mono_ns, .checks = true, .renew = REVIVE, .extends_expired = true},
 };
