@@ -24,13 +24,6 @@ static bool atlas_blanks(struct text *text) {
     return text->error[0] == '\0';
 }
 
-static bool atlas_unexpected(struct text *text, const char *where) {
-    int byte = text_peek(text);
-    if (byte == TEXT_END) return text_fail(text, text_offset(text), "the file ends %s", where);
-    if (byte > ' ' && byte < 127) return text_fail(text, text_offset(text), "unexpected '%c' %s", byte, where);
-    return text_fail(text, text_offset(text), "unexpected byte 0x%02x %s", (unsigned)byte, where);
-}
-
 /* After the opening quote; `word` may be NULL. */
 static bool atlas_string_read(struct text *text, char *word) {
     uint64_t begin = text_offset(text) - 1;
@@ -62,7 +55,7 @@ static bool atlas_word_read(struct text *text, struct value *value) {
     else if (strcmp(value->word, "true") == 0) value->kind = VALUE_TRUE;
     else if (strcmp(value->word, "false") == 0) value->kind = VALUE_FALSE;
     else if (digits && value->word[0] != '+' && value->word[0] != '.') value->kind = VALUE_NUMBER;
-    else if (used == 0) return atlas_unexpected(text, "where a value should be");
+    else if (used == 0) return text_unexpected(text, "where a value should be");
     else return text_fail(text, value->offset, "not a value of JSON: %.40s", value->word);
     value->whole = value->kind == VALUE_NUMBER && text_number(value->word, &value->number);
     return true;
@@ -73,22 +66,16 @@ static bool value_read(struct text *text, struct value *value, int depth);
 /* "key" and the colon behind it. */
 static bool key_read(struct text *text, char *key) {
     if (!atlas_blanks(text)) return false;
-    if (text_peek(text) != '"') return atlas_unexpected(text, "where a key should be");
-    text->at++;
+    if (!text_takes(text, '"')) return text_unexpected(text, "where a key should be");
     if (!atlas_string_read(text, key) || !atlas_blanks(text)) return false;
-    if (text_peek(text) != ':') return atlas_unexpected(text, "where a ':' should be");
-    text->at++;
-    return true;
+    return text_takes(text, ':') || text_unexpected(text, "where a ':' should be");
 }
 
 /* After a value: a comma (*more) or the closing byte. */
 static bool more_follows(struct text *text, int closing, bool *more) {
     if (!atlas_blanks(text)) return false;
-    int byte = text_peek(text);
-    if (byte != ',' && byte != closing) return atlas_unexpected(text, "where a ',' or the end should be");
-    text->at++;
-    *more = byte == ',';
-    return true;
+    *more = text_takes(text, ',');
+    return *more || text_takes(text, closing) || text_unexpected(text, "where a ',' or the end should be");
 }
 
 /* After the opening byte, past the closing one. */
@@ -96,10 +83,7 @@ static bool nested_skip(struct text *text, int closing, int depth) {
     struct value value;
     if (depth > TEXT_DEPTH) return text_fail(text, text_offset(text), "nested deeper than %d", TEXT_DEPTH);
     if (!atlas_blanks(text)) return false;
-    if (text_peek(text) == closing) {
-        text->at++;
-        return true;
-    }
+    if (text_takes(text, closing)) return true;
     for (bool more = true; more;) {
         if (closing == '}' && !key_read(text, NULL)) return false;
         if (!value_read(text, &value, depth) || !more_follows(text, closing, &more)) return false;
@@ -110,16 +94,12 @@ static bool nested_skip(struct text *text, int closing, int depth) {
 static bool value_read(struct text *text, struct value *value, int depth) {
     if (!atlas_blanks(text)) return false;
     value->offset = text_offset(text);
-    int byte = text_peek(text);
-    if (byte == '"') {
-        text->at++;
-        value->kind = VALUE_STRING;
-        return atlas_string_read(text, value->word);
-    }
-    if (byte != '{' && byte != '[') return atlas_word_read(text, value);
-    text->at++;
+    value->kind = VALUE_STRING;
+    if (text_takes(text, '"')) return atlas_string_read(text, value->word);
     value->kind = VALUE_NESTED;
-    return nested_skip(text, byte == '{' ? '}' : ']', depth + 1);
+    if (text_takes(text, '{')) return nested_skip(text, '}', depth + 1);
+    if (text_takes(text, '[')) return nested_skip(text, ']', depth + 1);
+    return atlas_word_read(text, value);
 }
 
 static struct value *object_place(struct object_read *object, const char *key) {
@@ -136,10 +116,7 @@ static bool object_read(struct text *text, struct object_read *object) {
     object->offset = text_offset(text) - 1;
     object->type.kind = object->f.kind = object->process.kind = object->value.kind = VALUE_NONE;
     if (!atlas_blanks(text)) return false;
-    if (text_peek(text) == '}') {
-        text->at++;
-        return true;
-    }
+    if (text_takes(text, '}')) return true;
     for (bool more = true; more;) {
         if (!atlas_blanks(text)) return false;
         uint64_t offset = text_offset(text);
@@ -173,35 +150,22 @@ static enum parse_result object_take(struct text *text, struct operations *opera
     static const char *const types[] = {"invoke", "ok", "fail", "info"}, *const kinds[] = {"lock", "unlock", "refresh"};
     struct operation_event event = {.at = number, .value = OPERATION_NIL, .from = OPERATION_NIL};
     int type, kind;
-    if (!word_among(&object->type, types, 4, &type)) {
-        text_fail(text, object->offset, "\"type\" must be invoke, ok, fail or info");
-        return PARSE_BAD;
-    }
-    if (object->process.kind == VALUE_NONE) {
-        text_fail(text, object->offset, "an object without \"process\" is no operation");
-        return PARSE_BAD;
-    }
+    if (!word_among(&object->type, types, 4, &type))
+        return text_bad(text, object->offset, "\"type\" must be invoke, ok, fail or info");
+    if (object->process.kind == VALUE_NONE)
+        return text_bad(text, object->offset, "an object without \"process\" is no operation");
     if (object->process.kind != VALUE_NUMBER) return PARSE_DONE; /* the nemesis */
-    if (!object->process.whole) {
-        text_fail(text, object->process.offset, "\"process\" must be a whole number");
-        return PARSE_BAD;
-    }
-    if (!word_among(&object->f, kinds, 3, &kind)) {
-        text_fail(text, object->offset, "\"f\" must be lock, refresh or unlock");
-        return PARSE_BAD;
-    }
+    if (!object->process.whole) return text_bad(text, object->process.offset, "\"process\" must be a whole number");
+    if (!word_among(&object->f, kinds, 3, &kind))
+        return text_bad(text, object->offset, "\"f\" must be lock, refresh or unlock");
     event.process = object->process.number;
     event.kind = kind == 0 ? OPERATION_ACQUIRE : kind == 1 ? OPERATION_RELEASE : OPERATION_RENEW;
     event.type = (enum event_type)type;
     if (event.type == EVENT_INVOKE) {
-        if (object->value.kind != VALUE_STRING || !object->value.word[0]) {
-            text_fail(text, object->offset, "the \"value\" of an invocation must name a lock");
-            return PARSE_BAD;
-        }
-        if (strlen(object->value.word) == TEXT_WORD - 1) {
-            text_fail(text, object->value.offset, "a lock's name must have less than %d bytes", TEXT_WORD - 1);
-            return PARSE_BAD;
-        }
+        if (object->value.kind != VALUE_STRING || !object->value.word[0])
+            return text_bad(text, object->offset, "the \"value\" of an invocation must name a lock");
+        if (strlen(object->value.word) == TEXT_WORD - 1)
+            return text_bad(text, object->value.offset, "a lock's name must have less than %d bytes", TEXT_WORD - 1);
         event.object = object->value.word;
     }
     if (event.type == EVENT_OK && !says_yes(&object->value)) event.type = EVENT_FAIL;
@@ -213,10 +177,10 @@ static enum parse_result object_take(struct text *text, struct operations *opera
 static bool next_object(struct text *text, uint32_t number, int *closing, bool *found) {
     *found = false;
     if (!atlas_blanks(text)) return false;
-    if (number == 0 && text_peek(text) == '[') {
-        text->at++, *closing = ']';
+    if (number == 0 && text_takes(text, '[')) {
+        *closing = ']';
         if (!atlas_blanks(text)) return false;
-        if (text_peek(text) == ']') text->at++, *closing = CLOSED;
+        if (text_takes(text, ']')) *closing = CLOSED;
     } else if (*closing) {
         bool more;
         if (!more_follows(text, ']', &more)) return false;
@@ -224,10 +188,8 @@ static bool next_object(struct text *text, uint32_t number, int *closing, bool *
     }
     if (!atlas_blanks(text)) return false;
     if (text_peek(text) == TEXT_END && *closing != ']') return true;
-    if (text_peek(text) != '{' || *closing == CLOSED)
-        return atlas_unexpected(text, "where the object of an operation should be");
-    text->at++;
-    return *found = true;
+    *found = *closing != CLOSED && text_takes(text, '{');
+    return *found || text_unexpected(text, "where the object of an operation should be");
 }
 
 enum parse_result atlas_read(struct text *text, struct operations *operations) {

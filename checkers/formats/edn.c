@@ -38,13 +38,6 @@ static inline bool ends_word(int byte) {
     return byte == TEXT_END || CLASS[byte];
 }
 
-static bool edn_unexpected(struct text *text, const char *where) {
-    int byte = text_peek(text);
-    if (byte == TEXT_END) return text_fail(text, text_offset(text), "the file ends %s", where);
-    if (byte > ' ' && byte < 127) return text_fail(text, text_offset(text), "unexpected '%c' %s", byte, where);
-    return text_fail(text, text_offset(text), "unexpected byte 0x%02x %s", (unsigned)byte, where);
-}
-
 /* --- words --- */
 
 /* Up to what ends it; keeps the first TEXT_WORD - 1 bytes. */
@@ -55,7 +48,7 @@ static bool edn_word_read(struct text *text, char *word) {
         for (; at < text->end && !CLASS[text->buffer[at]]; at++) {
             if (text->buffer[at] < ' ' || text->buffer[at] == 127) {
                 text->at = at;
-                return edn_unexpected(text, "in a word");
+                return text_unexpected(text, "in a word");
             }
             if (word && used < TEXT_WORD - 1) word[used++] = (char)text->buffer[at];
         }
@@ -105,32 +98,19 @@ static bool skip_until(struct text *text, int closing, bool pairs, int depth) {
     uint64_t begin = text_offset(text) - 1;
     for (unsigned forms = 0;; forms++) {
         if (!edn_blanks(text, depth)) return false;
-        int byte = text_peek(text);
-        if (byte == TEXT_END) return text_fail(text, begin, "what begins here does not end");
-        if (byte == closing) {
-            text->at++;
+        if (text_peek(text) == TEXT_END) return text_fail(text, begin, "what begins here does not end");
+        if (text_takes(text, closing))
             return !(pairs && forms % 2) || text_fail(text, begin, "a map with a key that has no value");
-        }
         if (!form_skip(text, depth + 1)) return false;
     }
 }
 
 /* After a '#' that does not discard. */
 static bool skip_dispatch(struct text *text, int depth) {
-    int byte = text_peek(text);
-    if (byte == '{') {
-        text->at++;
-        return skip_until(text, '}', false, depth);
-    }
-    if (byte == '"') {
-        text->at++;
-        return edn_string_read(text, NULL);
-    }
-    if (byte == '#') {
-        text->at++;
-        return edn_word_read(text, NULL);
-    }
-    if (byte != TEXT_END && is_space(byte)) return edn_unexpected(text, "after #");
+    if (text_takes(text, '{')) return skip_until(text, '}', false, depth);
+    if (text_takes(text, '"')) return edn_string_read(text, NULL);
+    if (text_takes(text, '#')) return edn_word_read(text, NULL);
+    if (is_space(text_peek(text))) return text_unexpected(text, "after #");
     return edn_word_read(text, NULL) && form_skip(text, depth + 1);
 }
 
@@ -147,12 +127,12 @@ static bool form_skip(struct text *text, int depth) {
     case '^': text->at++; return form_skip(text, depth + 1) && form_skip(text, depth + 1);
     case '\\':
         text->at++;
-        if (text_next(text) == TEXT_END) return edn_unexpected(text, "in a character");
+        if (text_next(text) == TEXT_END) return text_unexpected(text, "in a character");
         return edn_word_read(text, NULL);
     case ')':
     case ']':
     case '}':
-    case TEXT_END: return edn_unexpected(text, "where a value should be");
+    case TEXT_END: return text_unexpected(text, "where a value should be");
     default: return edn_word_read(text, NULL);
     }
 }
@@ -180,10 +160,7 @@ static bool read_sequence(struct text *text, struct form *form, int closing, int
     for (;; form->element_count++) {
         struct form element;
         if (!edn_blanks(text, depth)) return false;
-        if (text_peek(text) == closing) {
-            text->at++;
-            return true;
-        }
+        if (text_takes(text, closing)) return true;
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
         if (!edn_form_read(text, &element, depth + 1)) return false;
         if (form->element_count == 0) snprintf(form->word, sizeof form->word, "%s", element.word);
@@ -198,10 +175,7 @@ static bool read_map(struct text *text, struct form *form, int depth) {
     for (;;) {
         struct form key, value;
         if (!edn_blanks(text, depth)) return false;
-        if (text_peek(text) == '}') {
-            text->at++;
-            return true;
-        }
+        if (text_takes(text, '}')) return true;
         if (text_peek(text) == TEXT_END) return text_fail(text, form->offset, "what begins here does not end");
         if (!edn_form_read(text, &key, depth + 1) || !edn_form_read(text, &value, depth + 1)) return false;
         bool token = key.kind == FORM_KEYWORD && (strcmp(key.word, "token") == 0 || strcmp(key.word, "fence") == 0);
@@ -219,24 +193,12 @@ static bool edn_form_read(struct text *text, struct form *form, int depth) {
     form->element_count = 0;
     form->word[0] = '\0';
     form->offset = text_offset(text);
-    int byte = text_peek(text);
     bool nested = depth > 2;
-    if (byte == '"') {
-        text->at++;
-        return edn_string_read(text, form->word);
-    }
-    if (!nested && byte == '[') {
-        text->at++;
-        return read_sequence(text, form, ']', depth);
-    }
-    if (!nested && byte == '(') {
-        text->at++;
-        return read_sequence(text, form, ')', depth);
-    }
-    if (!nested && byte == '{') {
-        text->at++;
-        return read_map(text, form, depth);
-    }
+    if (text_takes(text, '"')) return edn_string_read(text, form->word);
+    if (!nested && text_takes(text, '[')) return read_sequence(text, form, ']', depth);
+    if (!nested && text_takes(text, '(')) return read_sequence(text, form, ')', depth);
+    if (!nested && text_takes(text, '{')) return read_map(text, form, depth);
+    int byte = text_peek(text);
     if (byte == '#' || byte == '^' || byte == '\\' || ends_word(byte)) return form_skip(text, depth);
     return read_word(text, form);
 }
@@ -261,10 +223,7 @@ static bool map_read(struct text *text, struct map *map) {
     for (;;) {
         struct form key;
         if (!edn_blanks(text, 1)) return false;
-        if (text_peek(text) == '}') {
-            text->at++;
-            return true;
-        }
+        if (text_takes(text, '}')) return true;
         if (text_peek(text) == TEXT_END) return text_fail(text, map->offset, "a map that does not end");
         if (!edn_form_read(text, &key, 2)) return false;
         struct form *place = map_place(map, &key);
@@ -345,23 +304,16 @@ static enum parse_result map_take(struct text *text, struct operations *operatio
     enum event_type type = EVENT_INVOKE;
     char name[TEXT_WORD + 1];
     if (!map_type(text, map, &type)) return PARSE_BAD;
-    if (map->process.kind == FORM_NONE) {
-        text_fail(text, map->offset, "a map without :process is no operation");
-        return PARSE_BAD;
-    }
+    if (map->process.kind == FORM_NONE) return text_bad(text, map->offset, "a map without :process is no operation");
     if (map->process.kind != FORM_NUMBER) return PARSE_DONE; /* the nemesis */
     if (!map_kind(text, map, &event.kind)) return PARSE_BAD;
-    if (map->owner.kind != FORM_NONE && map->owner.kind != FORM_NUMBER) {
-        text_fail(text, map->owner.offset, ":owner must be a number");
-        return PARSE_BAD;
-    }
+    if (map->owner.kind != FORM_NONE && map->owner.kind != FORM_NUMBER)
+        return text_bad(text, map->owner.offset, ":owner must be a number");
     event.type = type;
     event.process = map->owner.kind == FORM_NUMBER ? map->owner.number : map->process.number;
     if (map->lock.kind != FORM_NONE && map->lock.kind != FORM_NIL) {
-        if (!map->lock.word[0] || strlen(map->lock.word) >= TEXT_WORD - 2) { /* perhaps cut, and a colon is gone */
-            text_fail(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 2);
-            return PARSE_BAD;
-        }
+        if (!map->lock.word[0] || strlen(map->lock.word) >= TEXT_WORD - 2) /* perhaps cut, and a colon is gone */
+            return text_bad(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 2);
         snprintf(name, sizeof name, "%s", map->lock.word);
         event.object = name;
     }
@@ -380,22 +332,18 @@ static bool next_map(struct text *text, int *closing, bool *found) {
         if (byte == TEXT_END && *closing)
             return text_fail(text, text_offset(text), "the file ends before '%c'", *closing);
         if (byte == TEXT_END) return true;
-        if (byte == '{') {
-            text->at++;
-            return *found = true;
-        }
+        if (text_takes(text, '{')) return *found = true;
         if (byte == '#' && text_peek_second(text) != '{' && text_peek_second(text) != '"') {
             text->at++;
-            if (ends_word(text_peek(text))) return edn_unexpected(text, "after #");
+            if (ends_word(text_peek(text))) return text_unexpected(text, "after #");
             if (!edn_word_read(text, NULL)) return false;
-        } else if (*closing && byte == *closing) {
-            text->at++;
+        } else if (*closing && text_takes(text, *closing)) {
             *closing = 0;
         } else if (!*closing && (byte == '[' || byte == '(')) {
             text->at++;
             *closing = byte == '[' ? ']' : ')';
         } else {
-            return edn_unexpected(text, "where the map of an operation should be");
+            return text_unexpected(text, "where the map of an operation should be");
         }
     }
 }

@@ -36,6 +36,13 @@ bool text_fail(struct text *text, uint64_t offset, const char *format, ...) {
     return false;
 }
 
+bool text_unexpected(struct text *text, const char *where) {
+    int byte = text_peek(text);
+    if (byte == TEXT_END) return text_fail(text, text_offset(text), "the file ends %s", where);
+    if (byte > ' ' && byte < 127) return text_fail(text, text_offset(text), "unexpected '%c' %s", byte, where);
+    return text_fail(text, text_offset(text), "unexpected byte 0x%02x %s", (unsigned)byte, where);
+}
+
 bool text_number(const char *word, int64_t *number) {
     char *end;
     const char *digits = *word == '-' || *word == '+' ? word + 1 : word;

@@ -42,6 +42,13 @@ static inline int text_peek_second(struct text *text) {
     return text->buffer[text->at + 1];
 }
 
+/* Takes the next byte if it is this one. */
+static inline bool text_takes(struct text *text, int byte) {
+    bool takes = text_peek(text) == byte;
+    text->at += takes;
+    return takes;
+}
+
 static inline int text_next(struct text *text) {
     int byte = text_peek(text);
     if (byte != TEXT_END) text->at++;
@@ -50,6 +57,11 @@ static inline int text_next(struct text *text) {
 
 /* "byte N: ..." ; returns false. The first message stays. */
 bool text_fail(struct text *text, uint64_t offset, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The same as the result of a reader. */
+#define text_bad(...) (text_fail(__VA_ARGS__) ? PARSE_DONE : PARSE_BAD)
+
+/* Fails at the next byte, which is unexpected "in a word", or with the end of the file. */
+bool text_unexpected(struct text *text, const char *where);
 
 /* Reads a word as a whole number. False: it is not one of 64 bits. */
 bool text_number(const char *word, int64_t *number);

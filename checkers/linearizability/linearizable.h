@@ -73,5 +73,6 @@ void linearizable_block(struct linearizable_result *result, uint32_t operation);
  * returns early, and may leave anything in `result`, when a limit is reached. */
 typedef void linearizable_algorithm(struct timeline *timeline, const struct linearizable_settings *settings,
                                     struct limits *limits, struct linearizable_result *result);
+linearizable_algorithm linearizable_count, linearizable_owner, linearizable_register;
 
 #endif

@@ -19,10 +19,10 @@
  * least as good as that of any other. The same holds for a release while no permit is taken: it needs an acquire before
  * it. Without one no way exists, and the events up to here are the shortest prefix that is not linearizable.
  * One state is kept, and an event costs no more than what is under way. */
-#include "checkers/linearizability/linearizable_count.h"
-
 #include <assert.h>
 #include <stdio.h>
+
+#include "checkers/linearizability/linearizable.h"
 
 /* The operations of one kind. */
 struct kind_count {

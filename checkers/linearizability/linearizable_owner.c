@@ -67,8 +67,6 @@
  * that would have to begin the other's hold by a free acquire takes its place only if it has a token left for it. The
  * bounds use tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed because a
  * prefix of what is linearizable is linearizable. Decision 0034. */
-#include "checkers/linearizability/linearizable_owner.h"
-
 #include <assert.h>
 #include <stdio.h>
 

@@ -12,14 +12,13 @@
  *    need not happen;
  *  - free operations of one sort (kind, value expected, value set) are alike, so they are counted;
  *  - a configuration that differs from another only in having used more free operations is dropped. */
-#include "checkers/linearizability/linearizable_register.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checkers/engine/hash.h"
+#include "checkers/linearizability/linearizable.h"
 
 enum { SLOTS = 64, COMPARED = 64 };
 

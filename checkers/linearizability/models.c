@@ -3,10 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checkers/linearizability/linearizable_count.h"
-#include "checkers/linearizability/linearizable_owner.h"
-#include "checkers/linearizability/linearizable_register.h"
-
 static const struct {
     const char *name;
     linearizable_algorithm *decide;
