@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base import paths
+from lockstorm.base.marked_pages import page_with
+from lockstorm.cli.commands.faults_command import markdown_table
+from lockstorm.native.library import faults
 
 UNITS_MOST = 25
 FLAT_LISTS = {"harness/lockstorm/cli/commands": 40}  # of like things, one a file
@@ -32,6 +35,21 @@ NOT_YET_PLAIN = (
     "harness/library_search",
     "tests/explore",
 )
+
+# The Python that chooses faults by name. Their names, meanings and proofs are in faults/names/fault_rows.c alone.
+CHOOSES_FAULTS = {
+    "cli/demo.py": "shows two of them",
+    "cli/doctor.py": "tries what a trial needs",
+    "conformance/plugin_check.py": "breaks a plug-in's connection",
+    "gate/starter_policy.py": "suggests three",
+    "matrix/candidates.py": "asks what a lock does in two",
+    "native/fault_names.py": "reads an old name by its target",
+    "report": "draws each in its own way",
+    "scenario/attached_play.py": "leaves one out",
+    "search": "which a search draws, and what a right lock survives",
+    "storm": "how a storm draws each",
+    "trial/fault.py": "a method for each that scenarios inject",
+}
 
 
 def rooms() -> list[Path]:
@@ -176,3 +194,23 @@ def test_a_decision_that_is_cited_exists() -> None:
                 cited[number].add(path.name)
     assert len(cited) > 20, "the citations are not recognised"
     assert {number: where for number, where in cited.items() if number not in numbers} == {}
+
+
+def test_faults_are_named_in_one_table() -> None:
+    """A second list would have to be kept in step by hand."""
+    known = {fault.name for fault in faults()}
+    for path in c_files():
+        if path.name != "fault_rows.c":
+            code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+            assert not known & set(re.findall(r'"([a-z-]+)"', code)), path
+    top = paths.ROOT / "harness" / "lockstorm"
+    for path in python_files():
+        place = path.relative_to(top)
+        if place.parts[0] not in CHOOSES_FAULTS and str(place) not in CHOOSES_FAULTS:
+            assert not known & set(re.findall(r'"([a-z-]+)"', path.read_text())), path
+
+
+def test_the_page_of_faults_shows_the_table() -> None:
+    page = paths.ROOT / "docs" / "faults.md"
+    whole = page_with(page, markdown_table(faults()), "<!-- faults -->", "<!-- /faults -->")
+    assert page.read_text() == whole, "./lockstorm faults --markdown prints the table"
