@@ -64,7 +64,7 @@ DRIVER    = $(NATIVE) harness/process harness/scheduler $(call beneath,harness/l
             checkers/engine checkers/properties
 DRIVER_ALSO = -Wl,-u,validity_record_host_clock
 
-PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-group client-services store store-table proxy check linearize explore explore-library lock-adapter plugin history spawn reaper supervisor)
+PROGRAMS       = $(addprefix $(BUILD)/bin/,client client-group client-services store store-table proxy check linearize explore lock-adapter plugin history spawn reaper supervisor)
 LIBRARY        = $(BUILD)/lib/liblockstorm.so
 PRELOAD        = $(BUILD)/lib/liblockstorm-preload.so
 NEAR           = $(BUILD)/lib/liblockstorm-near.so
@@ -125,7 +125,6 @@ MAINS     := $(shell find harness checkers faults -name '*_main.c')
 main_of    = $(filter %/$(subst -,_,$(or $(MAIN_OF_$(1)),$(1)))_main.c,$(MAINS))
 MAIN_OF_client-services = client
 MAIN_OF_store-table     = store
-MAIN_OF_explore-library = library
 define program_rule
 $(BUILD)/bin/$(1): $(call object,$(call main_of,$(1)))
 endef
@@ -197,7 +196,7 @@ $(JUDGE): $(BUILD)/o/tests/c/judge_records.o $(ARCHIVES)
 	$(CC) $(CFLAGS) -shared -o $@ $(filter %.o,$^) $(LINKED)
 
 # Fuzzers are linked with the rooms of what reads foreign input, compiled for libFuzzer.
-FUZZED = harness/history faults/names harness/simulation $(filter checkers checkers/%,$(ROOMS)) faults/proxy harness/library_service harness/library harness/library_search harness/explorer
+FUZZED = harness/history faults/names harness/simulation $(filter checkers checkers/%,$(ROOMS)) faults/proxy harness/library_service harness/library harness/search
 FUZZED_ARCHIVES = $(patsubst $(BUILD)/rooms/%,$(BUILD)/fuzz/rooms/%,$(call archive,$(sort $(FUZZED))))
 FUZZ_FLAGS = $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 define fuzzed_rule

@@ -10,6 +10,24 @@
 /* A schedule in which calls are not answered ends after so many leases. */
 enum { LEASES_MOST = 60 };
 
+/* The order is that in which strategies draw: what is new comes last. */
+static const enum choice_kind FAULTS[] = {CHOICE_PAUSE,        CHOICE_CRASH,      CHOICE_HOLD_REQUEST, CHOICE_HOLD_REPLY,
+                                          CHOICE_DROP_REQUEST, CHOICE_LOSE_REPLY, CHOICE_ERROR_REPLY,  CHOICE_CLOCK_JUMP,
+                                          CHOICE_CLIENT_CLOCK_JUMP, CHOICE_RESTART, CHOICE_RESTART_EMPTY};
+
+const struct choice_space HOSTED_CHOICES = {
+    .steps = 1U << CHOICE_CALL | 1U << CHOICE_REQUEST | 1U << CHOICE_ANSWER | 1U << CHOICE_CLOCK,
+    .faults = FAULTS,
+    .fault_count = sizeof FAULTS / sizeof FAULTS[0],
+    .message = TARGET_LINK,
+    .clients = LIBRARY_CLIENTS,
+    .nodes = LIBRARY_NODES,
+    .steps_are = "a step is: call client-N thread-N, request client-N link-N, answer client-N link-N, or clock",
+    .targets_are = "this fault has another target: client-N for pause-client, kill-client and client-clock-jump; redis-N "
+                   "for clock-jump, crash-server and crash-server-empty; client-N link-N for all others",
+    .has_no_such_fault = "there is no such step, and no such fault in this world (`lockstorm faults` lists them)",
+};
+
 /* --- what can happen --- */
 
 static bool can_call(const struct library_world *world, int client, int thread) {
@@ -19,18 +37,18 @@ static bool can_call(const struct library_world *world, int client, int thread) 
            state->idle_until_ns <= shared_page_mono_ns(world->page);
 }
 
-static int client_choices(const struct library_world *world, int client, struct library_choice *choices, int count) {
+static int client_choices(const struct library_world *world, int client, struct choice *choices, int count) {
     const struct library_client *of = &world->clients[client];
     for (int number = 0; number < of->links_used; number++) {
         int who = library_link_number(client, number);
         const struct library_link *link = library_link_look(world->clients, who);
         if (!link) continue;
-        if (library_answer_is_due(world, link)) choices[count++] = (struct library_choice){LIBRARY_ANSWER, who, 0};
-        if (library_request_is_due(world, link)) choices[count++] = (struct library_choice){LIBRARY_REQUEST, who, 0};
+        if (library_answer_is_due(world, link)) choices[count++] = (struct choice){CHOICE_ANSWER, who, 0};
+        if (library_request_is_due(world, link)) choices[count++] = (struct choice){CHOICE_REQUEST, who, 0};
     }
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
         if (can_call(world, client, thread))
-            choices[count++] = (struct library_choice){LIBRARY_CALL, library_thread_number(client, thread), 0};
+            choices[count++] = (struct choice){CHOICE_CALL, library_thread_number(client, thread), 0};
     return count;
 }
 
@@ -45,7 +63,7 @@ static bool is_done(const struct library_world *world) {
     return true;
 }
 
-int library_choices(struct library_world *world, struct library_choice *choices) {
+int library_choices(struct library_world *world, struct choice *choices) {
     int count = 0;
     for (int client = 0; client < LIBRARY_CLIENTS; client++) count = client_choices(world, client, choices, count);
     if (count > 0) return count;
@@ -56,31 +74,40 @@ int library_choices(struct library_world *world, struct library_choice *choices)
         world->stopped = true;
         return 0;
     }
-    choices[0] = (struct library_choice){.kind = LIBRARY_CLOCK};
+    choices[0] = (struct choice){.kind = CHOICE_CLOCK};
     return 1;
 }
 
-static int choice_client(struct library_choice choice) {
-    if (choice.kind == LIBRARY_CALL) return choice.who / WORKLOAD_THREADS;
-    return choice.kind == LIBRARY_CLOCK ? -1 : choice.who / LIBRARY_LINKS;
+bool library_can_take(const struct library_world *world, struct choice step) {
+    if (step.kind == CHOICE_CALL)
+        return step.who < LIBRARY_CLIENTS * WORKLOAD_THREADS &&
+               can_call(world, step.who / WORKLOAD_THREADS, step.who % WORKLOAD_THREADS);
+    if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return false;
+    const struct library_link *link = library_link_look(world->clients, step.who);
+    if (!link) return false;
+    return step.kind == CHOICE_REQUEST ? library_request_is_due(world, link) : library_answer_is_due(world, link);
 }
 
-struct library_choice library_usual(const struct library_world *world, const struct library_choice *choices,
+static int taken_by(struct choice step) {
+    return choice_client(&HOSTED_CHOICES, step);
+}
+
+struct choice library_usual(const struct library_world *world, const struct choice *choices,
                                     int count) {
     for (int each = 0; each < count; each++)
-        if (choice_client(choices[each]) == world->current) return choices[each];
+        if (taken_by(choices[each]) == world->current) return choices[each];
     return choices[0];
 }
 
 /* --- counts --- */
 
-uint64_t library_steps_of(const struct library_world *world, struct library_choice step) {
-    if (step.kind == LIBRARY_CLOCK) return world->clock_steps;
-    const struct library_client *client = &world->clients[choice_client(step)];
-    if (step.kind == LIBRARY_CALL) return client->threads[step.who % WORKLOAD_THREADS].steps;
+uint64_t library_steps_of(const struct library_world *world, struct choice step) {
+    if (step.kind == CHOICE_CLOCK) return world->clock_steps;
+    const struct library_client *client = &world->clients[taken_by(step)];
+    if (step.kind == CHOICE_CALL) return client->threads[step.who % WORKLOAD_THREADS].steps;
     const struct library_link *link = library_link_look(world->clients, step.who);
     if (!link) return 0;
-    return step.kind == LIBRARY_REQUEST ? link->request_steps : link->answer_steps;
+    return step.kind == CHOICE_REQUEST ? link->request_steps : link->answer_steps;
 }
 
 /* --- steps --- */
@@ -114,18 +141,18 @@ static bool clock_step(struct library_world *world) {
     return library_settle(world) && cancel_due(world);
 }
 
-static bool step_take(struct library_world *world, struct library_choice choice) {
-    if (choice.kind >= LIBRARY_FAULTS_FROM) {
+static bool step_take(struct library_world *world, struct choice choice) {
+    if (choice_is_fault(choice.kind)) {
         library_strike(world, choice);
         return library_settle(world);
     }
     world->steps++;
-    if (choice.kind == LIBRARY_CLOCK) return clock_step(world) && library_settle(world);
-    world->current = choice_client(choice);
-    struct library_link *link = choice.kind == LIBRARY_CALL ? NULL : library_link_find(world->clients, choice.who);
-    if (choice.kind == LIBRARY_CALL) {
+    if (choice.kind == CHOICE_CLOCK) return clock_step(world) && library_settle(world);
+    world->current = taken_by(choice);
+    struct library_link *link = choice.kind == CHOICE_CALL ? NULL : library_link_find(world->clients, choice.who);
+    if (choice.kind == CHOICE_CALL) {
         if (!calls_ask_next(world, world->current, choice.who % WORKLOAD_THREADS)) return false;
-    } else if (choice.kind == LIBRARY_REQUEST) {
+    } else if (choice.kind == CHOICE_REQUEST) {
         link->request_steps++;
         library_request_arrives(world, link);
     } else {
@@ -136,7 +163,7 @@ static bool step_take(struct library_world *world, struct library_choice choice)
 }
 
 /* The servers are asked for leases when nothing is under way: then each client that was granted a lock knows it. */
-bool library_apply(struct library_world *world, struct library_choice choice) {
+bool library_apply(struct library_world *world, struct choice choice) {
     size_t before = world->event_count;
     bool good = step_take(world, choice);
     for (size_t each = before; good && each < world->event_count; each++)

@@ -6,26 +6,26 @@
 
 /* --- whether a fault can strike --- */
 
-static bool allows_link(const struct library_world *world, struct library_choice fault) {
+static bool allows_link(const struct library_world *world, struct choice fault) {
     if (fault.who < 0 || fault.who >= LIBRARY_CLIENTS * LIBRARY_LINKS) return false;
     const struct library_link *link = library_link_look(world->clients, fault.who);
     if (!link || link->ended) return false;
-    if (fault.kind == LIBRARY_HOLD_REPLY) return link->answers.count > 0 && library_answer_is_due(world, link);
+    if (fault.kind == CHOICE_HOLD_REPLY) return link->answers.count > 0 && library_answer_is_due(world, link);
     bool due = library_request_is_due(world, link);
-    if (fault.kind != LIBRARY_ERROR_REPLY) return due;
+    if (fault.kind != CHOICE_ERROR_REPLY) return due;
     return due && link->answers.count == 0 && !link->is_push && link->server.server->kind->busy;
 }
 
-static bool allows_server(const struct server_kind *kind, enum library_choice_kind fault) {
-    return fault == LIBRARY_CLOCK_JUMP ? !kind->is_still : kind->restarts;
+static bool allows_server(const struct server_kind *kind, enum choice_kind fault) {
+    return fault == CHOICE_CLOCK_JUMP ? !kind->is_still : kind->restarts;
 }
 
-bool library_allows(const struct library_world *world, struct library_choice fault) {
-    if (library_has_amount(fault.kind) && fault.amount == 0) return false;
-    if (library_strikes_server(fault.kind))
+bool library_allows(const struct library_world *world, struct choice fault) {
+    if (choice_has_amount(fault.kind) && fault.amount == 0) return false;
+    if (choice_strikes_node(fault.kind))
         return fault.who >= 0 && fault.who < world->settings.nodes &&
                allows_server(world->servers[fault.who].kind, fault.kind);
-    if (!library_strikes_client(fault.kind)) return allows_link(world, fault);
+    if (!choice_strikes_client(fault.kind)) return allows_link(world, fault);
     return fault.who >= 0 && fault.who < world->workload.clients && world->clients[fault.who].runs &&
            !library_is_paused(world, fault.who);
 }
@@ -54,44 +54,44 @@ static void restart(struct library_world *world, int node, bool empty) {
     if (empty) node_flush(&world->servers[node].node);
 }
 
-static const enum fault_effect EFFECTS[LIBRARY_CHOICE_KINDS] = {
-    [LIBRARY_PAUSE] = FAULT_STILL,
-    [LIBRARY_CRASH] = FAULT_GONE,
-    [LIBRARY_DROP_REQUEST] = FAULT_LOST,
-    [LIBRARY_LOSE_REPLY] = FAULT_LOST,
-    [LIBRARY_ERROR_REPLY] = FAULT_ERROR,
-    [LIBRARY_CLOCK_JUMP] = FAULT_CLOCK,
-    [LIBRARY_CLIENT_CLOCK_JUMP] = FAULT_CLOCK,
-    [LIBRARY_RESTART] = FAULT_LOST,
-    [LIBRARY_RESTART_EMPTY] = FAULT_DATA,
+static const enum fault_effect EFFECTS[CHOICE_KINDS] = {
+    [CHOICE_PAUSE] = FAULT_STILL,
+    [CHOICE_CRASH] = FAULT_GONE,
+    [CHOICE_DROP_REQUEST] = FAULT_LOST,
+    [CHOICE_LOSE_REPLY] = FAULT_LOST,
+    [CHOICE_ERROR_REPLY] = FAULT_ERROR,
+    [CHOICE_CLOCK_JUMP] = FAULT_CLOCK,
+    [CHOICE_CLIENT_CLOCK_JUMP] = FAULT_CLOCK,
+    [CHOICE_RESTART] = FAULT_LOST,
+    [CHOICE_RESTART_EMPTY] = FAULT_DATA,
 };
 
-static int fault_client(struct library_choice fault) {
-    if (library_strikes_server(fault.kind)) return ANY_SERVER;
-    return library_strikes_client(fault.kind) ? fault.who : fault.who / LIBRARY_LINKS;
+static int fault_client(struct choice fault) {
+    if (choice_strikes_node(fault.kind)) return ANY_SERVER;
+    return choice_strikes_client(fault.kind) ? fault.who : fault.who / LIBRARY_LINKS;
 }
 
-static void fault_note(struct library_world *world, struct library_choice fault) {
+static void fault_note(struct library_world *world, struct choice fault) {
     int64_t at_ns = shared_page_mono_ns(world->page) - world->began_ns;
-    bool late = fault.kind == LIBRARY_HOLD_REQUEST || fault.kind == LIBRARY_HOLD_REPLY;
-    bool lasts = late || fault.kind == LIBRARY_PAUSE;
+    bool late = fault.kind == CHOICE_HOLD_REQUEST || fault.kind == CHOICE_HOLD_REPLY;
+    bool lasts = late || fault.kind == CHOICE_PAUSE;
     library_event_add(world,
                       (struct call_event){.kind = late ? EVENT_LATE : EVENT_FAULT,
                                           .fault = (int)fault.kind,
                                           .effect = EFFECTS[fault.kind],
                                           .client = fault_client(fault),
-                                          .reply = fault.kind == LIBRARY_HOLD_REPLY || fault.kind == LIBRARY_LOSE_REPLY,
+                                          .reply = fault.kind == CHOICE_HOLD_REPLY || fault.kind == CHOICE_LOSE_REPLY,
                                           .until_ns = at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
 }
 
-static void link_strike(struct library_world *world, struct library_choice fault) {
+static void link_strike(struct library_world *world, struct choice fault) {
     struct library_link *link = library_link_find(world->clients, fault.who);
     int64_t until_ns = shared_page_mono_ns(world->page) + fault.amount * CLOCK_NS_PER_MS;
     switch (fault.kind) {
-    case LIBRARY_HOLD_REQUEST: link->requests_held_until_ns = until_ns; break;
-    case LIBRARY_HOLD_REPLY: link->answers_held_until_ns = until_ns; break;
-    case LIBRARY_DROP_REQUEST: link_end(link); break;
-    case LIBRARY_LOSE_REPLY:
+    case CHOICE_HOLD_REQUEST: link->requests_held_until_ns = until_ns; break;
+    case CHOICE_HOLD_REPLY: link->answers_held_until_ns = until_ns; break;
+    case CHOICE_DROP_REQUEST: link_end(link); break;
+    case CHOICE_LOSE_REPLY:
         library_request_arrives(world, link);
         link_end(link);
         break;
@@ -99,19 +99,19 @@ static void link_strike(struct library_world *world, struct library_choice fault
     }
 }
 
-void library_strike(struct library_world *world, struct library_choice fault) {
+void library_strike(struct library_world *world, struct choice fault) {
     int64_t amount_ns = fault.amount * CLOCK_NS_PER_MS;
     fault_note(world, fault);
     switch (fault.kind) {
-    case LIBRARY_PAUSE: world->clients[fault.who].paused_until_ns = shared_page_mono_ns(world->page) + amount_ns; break;
-    case LIBRARY_CRASH: crash(world, fault.who); break;
-    case LIBRARY_CLIENT_CLOCK_JUMP: atomic_fetch_add(&world->page->tasks[fault.who].wall_offset_ns, amount_ns); break;
-    case LIBRARY_CLOCK_JUMP:
+    case CHOICE_PAUSE: world->clients[fault.who].paused_until_ns = shared_page_mono_ns(world->page) + amount_ns; break;
+    case CHOICE_CRASH: crash(world, fault.who); break;
+    case CHOICE_CLIENT_CLOCK_JUMP: atomic_fetch_add(&world->page->tasks[fault.who].wall_offset_ns, amount_ns); break;
+    case CHOICE_CLOCK_JUMP:
         server_clock_jump(&world->servers[fault.who], amount_ns);
         library_clock_move(world, shared_page_mono_ns(world->page));
         break;
-    case LIBRARY_RESTART: restart(world, fault.who, false); break;
-    case LIBRARY_RESTART_EMPTY: restart(world, fault.who, true); break;
+    case CHOICE_RESTART: restart(world, fault.who, false); break;
+    case CHOICE_RESTART_EMPTY: restart(world, fault.who, true); break;
     default: link_strike(world, fault); break;
     }
 }

@@ -4,8 +4,8 @@
 
 #include "harness/library/library_state.h"
 
-bool library_allows(const struct library_world *world, struct library_choice fault);
+bool library_allows(const struct library_world *world, struct choice fault);
 /* A fault that library_allows strikes. */
-void library_strike(struct library_world *world, struct library_choice fault);
+void library_strike(struct library_world *world, struct choice fault);
 
 #endif

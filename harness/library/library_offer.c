@@ -3,17 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const CALL_MODES[] = {"exclusive", "read", "write", "permits", NULL};
-const char *const CALL_WAITS[] = {"none", "time", "forever", NULL};
-const char *const CALL_LEASES[] = {"given", "renewed", "endless", "default", NULL};
 const char *const LIBRARY_TOPOLOGIES[] = {"single", "sentinel", "cluster", NULL};
-const char *const CALL_VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
-
-int call_word_find(const char *const *words, const char *word) {
-    for (int each = 0; word && words[each]; each++)
-        if (strcmp(words[each], word) == 0) return each;
-    return -1;
-}
 
 static bool wrong(char *reason, const char *key) {
     snprintf(reason, OFFER_REASON, "hello: %s is not what protocol 2 allows there", key);

@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-#include "checkers/promises/promises.h"
+#include "harness/search/workload.h"
 
-enum { OFFER_FORMS = 32, OFFER_NAME = 96, OFFER_KEEPS = 8, OFFER_REASON = 160 };
+enum { OFFER_FORMS = 32, OFFER_NAME = WORKLOAD_FORM, OFFER_KEEPS = 8, OFFER_REASON = 160 };
 
 enum library_topology { TOPOLOGY_SINGLE, TOPOLOGY_SENTINEL, TOPOLOGY_CLUSTER };
 
@@ -41,14 +41,6 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
 /* Keeps the forms of these names only, in the offer's order. False: *reason says which of them the library has not. */
 bool offer_restrict(struct library_offer *offer, const char *const *names, int count, char *reason);
 
-/* The words of a mode, a wait, a lease, a call and a topology in the protocol and in schedule files; NULL-terminated
- * lists by the enum. */
-extern const char *const CALL_MODES[];
-extern const char *const CALL_WAITS[];
-extern const char *const CALL_LEASES[];
-extern const char *const CALL_VERBS[];
-extern const char *const LIBRARY_TOPOLOGIES[];
-/* The place of a word in such a list; -1: it is not there. */
-int call_word_find(const char *const *words, const char *word);
+extern const char *const LIBRARY_TOPOLOGIES[]; /* words by enum library_topology */
 
 #endif

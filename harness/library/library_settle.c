@@ -241,7 +241,7 @@ static bool link_hear_end(struct library_world *world, struct library_link *link
     if (was_open && link->fd < 0 && (request || answer))
         library_event_add(world, (struct call_event){.kind = EVENT_FAULT,
                                                      .effect = FAULT_CUT,
-                                                     .fault = answer ? LIBRARY_HOLD_REPLY : LIBRARY_HOLD_REQUEST,
+                                                     .fault = answer ? CHOICE_HOLD_REPLY : CHOICE_HOLD_REQUEST,
                                                      .client = link->client,
                                                      .reply = answer,
                                                      .until_ns = LATE_FOR_EVER});

@@ -2,13 +2,14 @@
 #ifndef LOCKSTORM_LIBRARY_STATE_H
 #define LOCKSTORM_LIBRARY_STATE_H
 
-#include "harness/library/library_choice.h"
+#include "harness/search/choice.h"
 #include "harness/library/library_link.h"
-#include "harness/library/workload.h"
+#include "harness/library/library_offer.h"
 #include "harness/library_service/library_server.h"
+#include "harness/search/workload.h"
 
 enum { LIBRARY_LOCKS = 100 /* workload.h */ };
-enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = 64, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
+enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = LINKS_PER_CLIENT, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
 enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_REASON = 256 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 

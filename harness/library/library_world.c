@@ -11,7 +11,7 @@
 #include "harness/library/library_events.h"
 #include "harness/library/library_settle.h"
 #include "harness/scheduler/clock.h"
-#include "harness/simulation/mix.h"
+#include "harness/search/mix.h"
 
 /* Limits of virtual time for what is no call: a program that starts, and one that forgets. */
 enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };

@@ -14,6 +14,8 @@
 #include "harness/library/library_faults.h"
 #include "harness/library/library_state.h"
 
+extern const struct choice_space HOSTED_CHOICES;
+
 /* Connects to the servers and asks the library what it offers. False with world->reason. */
 bool library_world_open(struct library_world *world, const struct library_settings *settings);
 void library_world_close(struct library_world *world);
@@ -25,13 +27,15 @@ void library_session_end(struct library_world *world);
  * world->reason. */
 bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed);
 /* What can happen now; returns the number of choices, 0 when the workload is over. Steps only, no faults. */
-int library_choices(struct library_world *world, struct library_choice *choices);
+int library_choices(struct library_world *world, struct choice *choices);
+/* Whether a step can be taken now. */
+bool library_can_take(const struct library_world *world, struct choice step);
 /* What happens usually: the first of these choices that continues what has begun. */
-struct library_choice library_usual(const struct library_world *world, const struct library_choice *choices, int count);
+struct choice library_usual(const struct library_world *world, const struct choice *choices, int count);
 /* Number of steps of this kind that the thread, the connection or the clock has taken. */
-uint64_t library_steps_of(const struct library_world *world, struct library_choice step);
+uint64_t library_steps_of(const struct library_world *world, struct choice step);
 /* Makes a choice. False with world->reason: the world cannot go on. */
-bool library_apply(struct library_world *world, struct library_choice choice);
+bool library_apply(struct library_world *world, struct choice choice);
 /* Ends a schedule: what is under way arrives, time passes for as long as a lease and a renewal would last, and what is
  * left at the servers is noted. True: the programs can be used for another schedule. */
 bool library_end(struct library_world *world);

@@ -16,15 +16,4 @@ struct explored_node {
     uint64_t stream_steps[WORLD_SERVERS];
 };
 
-/* Choices number replicas across nodes: the first replicas of all nodes, then the second ones. */
-static inline int replica_number(int node, int server) {
-    return (server - 1) * WORLD_NODES + node;
-}
-static inline int replica_node(int number) {
-    return number % WORLD_NODES;
-}
-static inline int replica_server(int number) {
-    return number / WORLD_NODES + 1;
-}
-
 #endif

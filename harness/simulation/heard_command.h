@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/simulation/choice.h"
+#include "harness/search/choice.h"
 
 enum heard_fate {
     HEARD_ANSWERED,

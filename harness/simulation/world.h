@@ -1,5 +1,5 @@
 /* The world of one schedule: clients as coroutines with their locks, real servers, and one virtual time. It makes no
- * choices itself (harness/explorer/strategy.h does).
+ * choices itself (harness/search/strategy.h does).
  *
  * A client has two tasks, its worker and its watchdog (explored_task.h). Time passes only when no task can take a step,
  * up to the next moment at which one can. A paused client takes no steps, but a command that it has sent arrives. So a

@@ -4,6 +4,8 @@
 
 #include "harness/simulation/world_state.h"
 
+extern const struct choice_space SIMULATED_CHOICES;
+
 /* Writes the steps that can be taken now, at most WORLD_CHOICES, and returns their number. CHOICE_CLOCK occurs only
  * alone. 0: nothing can happen any more. */
 int world_choices(const struct world *world, struct choice *choices);

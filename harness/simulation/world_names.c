@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/simulation/world_choices.h"
+
 /* Writes a text once: written twice, it would get two indexes and be two names. */
 static uint32_t name_index(struct world *world, const char *words) {
     struct world_names *names = &world->names;
@@ -40,8 +42,10 @@ static void names_write(struct world *world) {
     names->resource = name_index(world, WORLD_LOCK_NAME);
     names->schedule = name_index(world, "schedule");
     names->quiet = name_index(world, "quiet");
-    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        names->fault[kind] = name_index(world, choice_fault_name((enum choice_kind)kind));
+    for (int each = 0; each < SIMULATED_CHOICES.fault_count; each++) {
+        enum choice_kind kind = SIMULATED_CHOICES.faults[each];
+        names->fault[kind] = name_index(world, choice_fault_name(kind));
+    }
     for (int node = 0; node < world->settings.nodes; node++) {
         snprintf(name, sizeof name, "redis-%d", node + 1);
         names->servers[node][0] = name_index(world, name);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/simulation/mix.h"
+#include "harness/search/mix.h"
 
 int64_t world_now_ns(const struct world *world) {
     return shared_page_mono_ns(world->page);

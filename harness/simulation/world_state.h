@@ -4,7 +4,7 @@
 
 #include "harness/client/client.h"
 #include "harness/resource/resource.h"
-#include "harness/simulation/choice.h"
+#include "harness/search/choice.h"
 #include "harness/simulation/explored_node.h"
 #include "harness/simulation/explored_task.h"
 #include "harness/simulation/heard_command.h"
@@ -12,6 +12,8 @@
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = TASKS_PER_CLIENT * WORLD_CLIENTS, WORLD_LATE = 16 };
 enum { WORLD_TEXT = 48, WORLD_TEXTS = 160, WORLD_CHECKPOINTS = 32 };
 enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_REPLICAS * WORLD_NODES + 1 };
+
+_Static_assert((int)WORLD_NODES == (int)NODES_NUMBERED, "replicas are numbered across nodes");
 
 #define WORLD_LOCK_NAME "account" /* of the lock, in the history */
 

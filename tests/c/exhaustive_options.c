@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/explorer/strategy.h"
+#include "harness/search/strategy.h"
 #include "harness/simulation/world_choices.h"
 
 static struct world world;

@@ -1,4 +1,4 @@
-/* novelty: plays harness/explorer/novelty.h in a small world that this program plays. Six tasks can always take a step;
+/* novelty: plays harness/search/novelty.h in a small world that this program plays. Six tasks can always take a step;
  * a schedule has as many steps as a secret order of tasks, and its state is how far it has followed that order. A
  * schedule that guesses finds the whole order once in 6^5.
  *
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/explorer/novelty.h"
+#include "harness/search/novelty.h"
 #include "harness/simulation/world_choices.h"
 
 enum { SESSIONS = 200, ORDER = 5, CLIENTS = 3, TASKS = TASKS_PER_CLIENT * CLIENTS };

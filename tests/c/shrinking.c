@@ -1,4 +1,4 @@
-/* shrinking: has harness/explorer/shrink.h make schedules smaller whose violations this program plays: a schedule
+/* shrinking: has harness/search/shrink.h make schedules smaller whose violations this program plays: a schedule
  * violates when certain deviations are in it, with a certain number of clients.
  *
  * Prints one JSON line: for each case the clients, the number of schedules that were run, and the deviations that are
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/explorer/search.h"
-#include "harness/explorer/shrink.h"
+#include "harness/search/search.h"
+#include "harness/search/shrink.h"
 
 enum { LINES = 16, LEASE_MS = 1000, NO_EFFECT = 100, SEED = 7, NUMBER = 3 };
 enum { WANTED = 0, OTHER = 1, UNWANTED = 2 }; /* checkers: of the first two a violation counts, the first was found */

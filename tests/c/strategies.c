@@ -1,4 +1,4 @@
-/* strategies: asks harness/explorer/strategy.h for many schedules of a small world that this program plays: every task
+/* strategies: asks harness/search/strategy.h for many schedules of a small world that this program plays: every task
  * can always take a step, and every fault is allowed unless a case says otherwise.
  *
  * Prints one JSON line with what was chosen how often. Exit status: 0. */
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/explorer/strategy.h"
+#include "harness/search/strategy.h"
 #include "harness/simulation/world_choices.h"
 
 enum { SEEDS = 4000, HORIZON = 40, CLIENTS = 3, TASKS = TASKS_PER_CLIENT * CLIENTS, NODES = 2, REPLICAS = 2 };

@@ -1,0 +1,254 @@
+/* explore OPTIONS: searches schedules of one lock, or of one library, on running servers, or replays one schedule.
+ *
+ *   --lock L | --plugin FILE     a C lock, in the simulation (harness/simulation):
+ *   --clients N --store MODE --wait-ms N --work-ms N --turns N [--fixed-lease] [--extends] [--checks-validity]
+ *   [--varied N]                                                            enum world_varied
+ *   --node SOCKET --clock FILE   a server: its unix socket and its clock page; repeated for each server
+ *   [--replicas N]               replicas of each node: the first ones follow the nodes, then come the second ones
+ *   [--bound-ms N]               judge liveness: schedules end quietly, and a free lock is claimed within N ms
+ *   [--require-steady LIST]      as --require, of schedules with one fault at most, and none that lasts
+ *   [--spare-store]              no message to the resource is lost, held, repeated or refused
+ *
+ *   --adapter PROGRAM            a library in hosted programs (harness/library; docs/adapters.md, protocol 2):
+ *   [--service NAME]             what the next servers are: redis without it; redis-cluster: nodes of a cluster
+ *   --node ADDRESS --clock FILE  a running redis-server: its unix socket and its clock page; repeated for each server
+ *   --node ADDRESS --start FILE  another server: its address (library_server.h), and the program that starts it
+ *   [--at PORT]                  the port that other servers name for this one; repeated for each server, or left out
+ *   [--master NAME]              by which sentinels (--service redis-sentinel) know the first server
+ *   [--form NAME]                acquires are drawn of this form; repeated; of all forms without it
+ *   [--hello]                    prints what the library offers
+ *
+ *   --directory D                for histories, sockets and logs
+ *   --lease-ms N --permits N --seed N
+ *   --require A,B/SORT           properties, or sorts of their violations, that a schedule must not violate; all promises
+ *                                of a library without it. With fairness, the history of a lock has order_ms, and some
+ *                                clients give up sooner than others
+ *   --fault KIND[=N]             at most N faults of this kind in a schedule
+ *   [--faults-total N]           at most N faults of all kinds together
+ *   --strategy uniform|pct|portfolio|usual|exhaustive|novelty [--deviations N]
+ *   --first N --most N --session N --short-session N --short-sessions N --first-session N --stride N --seconds N
+ *   --shrink N [--whole-sessions] [--keep-going]                            struct search_settings
+ *   --shared FILE --digests FILE                                            struct search
+ *   --replay FILE --number N     replay the schedule in FILE, which search number N has found
+ *
+ * Numbers of schedules count from 0. Prints JSON objects, one a line: {"progress": tally} about twice a second, at last
+ * {"done": tally, ...}. Exit status: 0 no required property is violated, 1 one is, 2 bad usage or a schedule that cannot
+ * be replayed, 3 nothing could be played, or a plug-in does not return, 4 the plug-in cannot be explored. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "harness/explore/explore_options.h"
+#include "harness/library/hosted_search.h"
+#include "harness/scheduler/clock.h"
+#include "harness/search/search_json.h"
+#include "harness/search/shrink.h"
+#include "harness/simulation/simulated_search.h"
+
+enum { ADAPTER_SHRINK_RUNS = 300 };
+
+static void line_print(json_t *object) {
+    json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(object);
+}
+
+static void progress_print(const struct search *search) {
+    line_print(json_pack("{s:o}", "progress", tally_json(search)));
+}
+
+static int inconclusive(const char *reason) {
+    fprintf(stderr, "explore: %s\n", reason);
+    return STATUS_INCONCLUSIVE;
+}
+
+/* --- a search --- */
+
+static json_t *found_json(struct search *search) {
+    static struct schedule smallest, control;
+    struct search_world *world = search->world;
+    json_t *found = json_pack("{s:I,s:I,s:o,s:o,s:o}", "number", (json_int_t)search->found_number, "origin",
+                              (json_int_t)search->found_origin, "violated",
+                              violated_json(world, &search->found_outcome), "broken",
+                              broken_json(world, &search->found_outcome), "as_found",
+                              schedule_json(world->space, &search->found));
+    bool anew = search_shrink(search, &smallest);
+    json_object_set_new(found, "anew", json_boolean(anew));
+    json_object_set_new(found, "smallest", schedule_json(world->space, &smallest));
+    world->operations->describe(world, !anew, found);
+    if (world->has_programs && search_control(search, &smallest, &control))
+        json_object_set_new(found, "control", schedule_json(world->space, &control));
+    schedule_free(&smallest);
+    schedule_free(&control);
+    return found;
+}
+
+static int explore(struct search *search) {
+    int64_t began_ns = clock_real_mono_ns();
+    bool violated = search_run(search, progress_print);
+    int64_t took_ns = clock_real_mono_ns() - began_ns;
+    if (search->gave_up) return inconclusive(search->world->reason);
+    if (search->tally.schedules == 0 && search->tally.unplayed > 0) return inconclusive(search->tally.unplayed_reason);
+    json_t *done = json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(search), "took_ns", (json_int_t)took_ns,
+                             "exhausted", (int)search->exhausted, "horizon", (json_int_t)search->horizon, "groups",
+                             groups_json(search));
+    search->world->operations->introduce(search->world, done);
+    if (violated && (!search->shared || atomic_load(&search->shared->violated) == search->found_number))
+        json_object_set_new(done, "found", found_json(search));
+    line_print(done);
+    return violated ? STATUS_VIOLATED : STATUS_HOLDS;
+}
+
+/* --- a replay --- */
+
+static bool lines_read(const char *path, const struct choice_space *space, struct schedule *schedule) {
+    FILE *file = fopen(path, "re");
+    char line[2 * SCHEDULE_LINE];
+    if (!file) {
+        fprintf(stderr, "explore: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    for (int count = 1; fgets(line, sizeof line, file); count++) {
+        const char *reason;
+        line[strcspn(line, "\n")] = '\0';
+        if (schedule_line_read(space, line, schedule, &reason)) continue;
+        line_print(json_pack("{s:i,s:s}", "line", count, "reason", reason));
+        fclose(file);
+        return false;
+    }
+    fclose(file);
+    return true;
+}
+
+/* The first deviation that did not take effect; the number of deviations if all did. */
+static size_t unused_first(const struct schedule *schedule, const bool *used) {
+    size_t each = 0;
+    while (each < schedule->count && used[each]) each++;
+    return each;
+}
+
+static int schedule_replay(struct search *search, const struct schedule *schedule, uint64_t found, bool *used) {
+    struct search_world *world = search->world;
+    world->operations->watch(world, &search->schedule);
+    uint64_t seed = search_seed(search->settings->seed, found);
+    struct search_outcome outcome = search_replay(search, schedule, seed, found, true, used);
+    if (!outcome.played) return inconclusive(world->reason);
+    size_t unused = unused_first(schedule, used);
+    if (unused < schedule->count) {
+        line_print(json_pack("{s:i,s:s}", "line", workload_calls(&schedule->workload) + (int)unused + 1, "reason",
+                             "this never comes up, or cannot happen then: the schedule is for another lock, version or "
+                             "build, or was changed by hand"));
+        return STATUS_BAD;
+    }
+    json_t *result = json_pack("{s:I,s:o,s:o,s:I,s:o}", "steps", (json_int_t)outcome.steps, "violated",
+                               violated_json(world, &outcome), "broken", broken_json(world, &outcome), "digest",
+                               (json_int_t)(outcome.digest >> 1), "checkpoints", struck_json(search));
+    world->operations->introduce(world, result);
+    world->operations->describe(world, false, result);
+    line_print(result);
+    return outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
+}
+
+static int replay(struct search *search, const struct explore_arguments *arguments) {
+    static struct schedule schedule;
+    schedule.workload.clients = arguments->adapter.program ? 0 : arguments->lock.clients;
+    if (!lines_read(arguments->replay, search->world->space, &schedule)) {
+        schedule_free(&schedule);
+        return STATUS_BAD;
+    }
+    bool *used = calloc(schedule.count + 1, sizeof *used);
+    if (!used) abort();
+    int status = schedule_replay(search, &schedule, (uint64_t)arguments->number, used);
+    free(used);
+    schedule_free(&schedule);
+    return status;
+}
+
+/* --- files that this process shares with others --- */
+
+/* Maps a file of at least `least` bytes into *map; without a path nothing is mapped. False: the reason is on standard
+ * error. */
+static bool file_map(const char *path, size_t least, void *map) {
+    if (!path) return true;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    off_t length = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    bool whole = length > 0 && (uint64_t)length >= least;
+    void *mapped =
+        fd >= 0 && whole ? mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    const char *reason = fd >= 0 && !whole ? "it is too short" : strerror(errno);
+    if (mapped == MAP_FAILED) fprintf(stderr, "explore: %s: %s\n", path, reason);
+    if (fd >= 0) close(fd);
+    if (mapped != MAP_FAILED) memcpy(map, &mapped, sizeof mapped);
+    return mapped != MAP_FAILED;
+}
+
+static bool files_map(const struct explore_arguments *arguments, struct search *search) {
+    const struct search_settings *settings = &arguments->search;
+    uint64_t left = settings->most > settings->first ? settings->most - settings->first : 0;
+    uint64_t apart = settings->session == 1 ? settings->stride : 1;
+    uint64_t schedules = left / apart + (left % apart > 0);
+    size_t digests = schedules < SIZE_MAX / sizeof *search->digests ? schedules * sizeof *search->digests : SIZE_MAX;
+    return file_map(arguments->shared, sizeof *search->shared, &search->shared) &&
+           file_map(arguments->digests, digests, &search->digests);
+}
+
+/* --- the program --- */
+
+static int search_in(struct explore_arguments *arguments, struct search_world *world) {
+    static struct search search;
+    search.world = world;
+    search.settings = &arguments->search;
+    if (!explore_names_read(arguments, world) || !files_map(arguments, &search)) return STATUS_BAD;
+    int status = STATUS_INCONCLUSIVE;
+    if (!search_begin(&search)) (void)inconclusive(world->reason);
+    else status = arguments->replay ? replay(&search, arguments) : explore(&search);
+    explore_plugin_check();
+    search_free(&search);
+    return status;
+}
+
+static int lock_explore(struct explore_arguments *arguments) {
+    static struct simulated_search simulated;
+    struct history_error error = {.text = ""};
+    if (!simulated_search_open(&simulated, &arguments->lock, &error)) {
+        fprintf(stderr, "explore: %s\n", error.text);
+        return STATUS_BAD;
+    }
+    int status = search_in(arguments, &simulated.search);
+    simulated_search_close(&simulated);
+    return status;
+}
+
+static int adapter_explore(struct explore_arguments *arguments) {
+    static struct hosted_search hosted;
+    int status = STATUS_HOLDS;
+    if (!hosted_search_open(&hosted, &arguments->adapter)) {
+        status = inconclusive(hosted.world.reason);
+    } else if (arguments->hello) {
+        json_t *offer = json_object();
+        hosted.search.operations->introduce(&hosted.search, offer);
+        line_print(offer);
+    } else {
+        status = search_in(arguments, &hosted.search);
+    }
+    hosted_search_close(&hosted);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    static struct explore_arguments arguments = {
+        .service = &REDIS_KIND,
+        .lock = {.wait_ms = -1, .turns = 1, .permits = 1, .lease_ms = 1000, .work_ms = 20},
+        .adapter = {.lease_ms = 2000, .permits = 2},
+        .search = {.strategy = STRATEGIES, .most = UINT64_MAX, .stride = 1, .session = 1, .short_session = 1, .shrink_runs = -1}};
+    if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
+    bool hosts = arguments.adapter.program != NULL;
+    if (arguments.search.shrink_runs < 0) arguments.search.shrink_runs = hosts ? ADAPTER_SHRINK_RUNS : 0;
+    return hosts ? adapter_explore(&arguments) : lock_explore(&arguments);
+}

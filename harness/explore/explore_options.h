@@ -1,0 +1,38 @@
+/* The command line of explore (explore_main.c describes the options), and the plug-in that it may name. */
+#ifndef LOCKSTORM_EXPLORE_EXPLORE_OPTIONS_H
+#define LOCKSTORM_EXPLORE_EXPLORE_OPTIONS_H
+
+#include "harness/library/library_state.h"
+#include "harness/search/search.h"
+#include "harness/simulation/world_state.h"
+
+enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, STATUS_GAVE_UP = 4 };
+enum { PATH_ROOM = 4096 };
+
+struct explore_arguments {
+    struct world_settings lock;      /* of a C lock, or: */
+    struct library_settings adapter; /* of hosted programs, if adapter.program is set */
+    struct search_settings search;
+    char *require, *require_steady; /* lists of names */
+    const char *faults[CHOICE_KINDS];
+    int fault_count;
+    /* In the order in which they are given: */
+    const char *nodes[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES];
+    int node_count, clock_count, port_count;
+    const struct server_kind *service; /* of the nodes that follow */
+    int64_t lease_ms;                  /* 0: the world's usual one */
+    int permits;                       /* 0: the world's usual number */
+    const char *directory, *shared, *digests, *replay;
+    int64_t number;
+    bool hello;
+    char history[PATH_ROOM], sink[PATH_ROOM];
+};
+
+/* False: the command line is wrong; the reason is on standard error. Texts point into argv. */
+bool explore_options_parse(int argc, char **argv, struct explore_arguments *arguments);
+/* Reads what only a world knows: names of faults and properties. False as above. */
+bool explore_names_read(struct explore_arguments *arguments, const struct search_world *world);
+/* Ends the process with STATUS_GAVE_UP if the plug-in has written to a static variable. Without a plug-in: nothing. */
+void explore_plugin_check(void);
+
+#endif

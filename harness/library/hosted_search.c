@@ -1,0 +1,308 @@
+#include "harness/library/hosted_search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/library/events_json.h"
+#include "harness/library/library_faults.h"
+#include "harness/library/workload_draw.h"
+#include "harness/search/mix.h"
+#include "harness/search/search.h"
+
+enum { HORIZON = 80, DEVIATES_OF = 4 };
+
+_Static_assert((int)PROMISES <= (int)SEARCH_PROPERTIES, "each promise is a property");
+_Static_assert((int)LIBRARY_CHOICES <= (int)SEARCH_CHOICES, "all steps fit into a search's list");
+_Static_assert((int)LIBRARY_CLIENTS * LIBRARY_LINKS <= (int)SEARCH_TARGETS, "all targets fit into a search's list");
+_Static_assert((int)LIBRARY_REASON <= (int)SEARCH_REASON, "a reason fits");
+
+/* The usual course, mostly the usual course, and PCT in turn; each without faults, with faults, with aimed ones, and
+ * with faults. The usual course finds what a workload alone brings about, and its stories are the shortest. */
+static const struct portfolio_turn PORTFOLIO[] = {
+    {STRATEGY_USUAL, FAULTS_NONE, false}, {STRATEGY_UNIFORM, FAULTS_NONE, false}, {STRATEGY_PCT, FAULTS_NONE, false},
+    {STRATEGY_USUAL, FAULTS_SOME, false}, {STRATEGY_UNIFORM, FAULTS_SOME, false}, {STRATEGY_PCT, FAULTS_SOME, false},
+    {STRATEGY_USUAL, FAULTS_SOME, true},  {STRATEGY_UNIFORM, FAULTS_SOME, true},  {STRATEGY_PCT, FAULTS_SOME, true},
+    {STRATEGY_USUAL, FAULTS_SOME, false}, {STRATEGY_UNIFORM, FAULTS_SOME, false}, {STRATEGY_PCT, FAULTS_SOME, false}};
+
+static struct hosted_search *hosted_of(struct search_world *search) {
+    return (struct hosted_search *)search;
+}
+
+static const struct library_world *hosted_world(const struct search_world *search) {
+    return &((const struct hosted_search *)search)->world;
+}
+
+/* Whether the world can go on; else the search knows why not. */
+static bool goes_on(struct search_world *search) {
+    snprintf(search->reason, sizeof search->reason, "%s", hosted_world(search)->reason);
+    return search->reason[0] == '\0';
+}
+
+/* --- a schedule --- */
+
+static void hosted_workload_draw(struct search_world *search, struct workload *workload, uint64_t seed) {
+    const struct library_world *world = hosted_world(search);
+    workload_draw(workload, &world->offer, world->settings.lease_ms, seed);
+}
+
+static bool hosted_schedule_begin(struct search_world *search, const struct workload *workload, uint64_t seed,
+                         uint64_t number) {
+    (void)number;
+    bool begun = library_begin(&hosted_of(search)->world, workload, seed);
+    return goes_on(search) && begun;
+}
+
+static int hosted_choices(struct search_world *search, struct choice *choices) {
+    return library_choices(&hosted_of(search)->world, choices);
+}
+
+static struct choice hosted_usual(const struct search_world *search, const struct choice *choices, int count) {
+    return library_usual(hosted_world(search), choices, count);
+}
+
+static bool hosted_allows(const struct search_world *search, struct choice choice) {
+    const struct library_world *world = hosted_world(search);
+    return choice_is_fault(choice.kind) ? library_allows(world, choice) : library_can_take(world, choice);
+}
+
+static bool hosted_strikes_resource(const struct search_world *search, struct choice fault) {
+    (void)search, (void)fault;
+    return false; /* calls are judged; there is no protected resource */
+}
+
+static uint64_t hosted_steps_of(const struct search_world *search, struct choice step) {
+    return library_steps_of(hosted_world(search), step);
+}
+
+static bool hosted_apply(struct search_world *search, struct choice choice) {
+    bool applied = library_apply(&hosted_of(search)->world, choice);
+    return goes_on(search) && applied;
+}
+
+/* --- its verdicts --- */
+
+static const char *promise_property(int promise) {
+    return promise_name((enum promise)promise);
+}
+
+static uint64_t events_digest(const struct library_world *world) {
+    uint64_t digest = 0x9e3779b97f4a7c15u;
+    for (size_t each = 0; each < world->event_count; each++) {
+        const struct call_event *event = &world->events[each];
+        const uint64_t words[] = {event->kind,
+                                  (uint64_t)event->at_ns,
+                                  event->call,
+                                  event->outcome,
+                                  (uint64_t)event->token,
+                                  (uint64_t)event->client,
+                                  (uint64_t)event->remaining_ms,
+                                  (uint64_t)event->until_ns,
+                                  event->asked.verb,
+                                  (uint64_t)event->asked.thread};
+        for (size_t word = 0; word < sizeof words / sizeof words[0]; word++) digest = mix(digest, words[word]);
+    }
+    return digest;
+}
+
+/* What is not broken is kept; whether the question came up in a schedule is not counted. */
+static void hosted_schedule_end(struct search_world *search, const struct search_settings *settings,
+                       struct search_outcome *outcome) {
+    struct hosted_search *hosted = hosted_of(search);
+    struct library_world *world = &hosted->world;
+    struct hosted_evidence *last = &hosted->last;
+    outcome->fresh = library_end(world);
+    if (!goes_on(search)) return;
+    outcome->digest = events_digest(world);
+    last->events = world->events;
+    last->event_count = world->event_count;
+    last->broken_count =
+        promises_judge(&world->offer.facts, world->events, world->event_count, last->broken, HOSTED_BROKEN);
+    for (int promise = 0; promise < PROMISES; promise++) outcome->status[promise] = VERDICT_HOLDS;
+    for (int each = last->broken_count - 1; each >= 0; each--) {
+        enum promise promise = last->broken[each].promise;
+        outcome->status[promise] = VERDICT_VIOLATED;
+        outcome->sorts[promise] = 1;
+        outcome->applies[promise] = true;
+        if (settings->required[promise])
+            snprintf(outcome->sentence, sizeof outcome->sentence, "%s", last->broken[each].sentence);
+    }
+}
+
+/* --- for strategies --- */
+
+static int hosted_target_draw(const struct search_world *search, enum choice_kind kind, struct random *random) {
+    const struct library_world *world = hosted_world(search);
+    if (choice_strikes_node(kind)) return (int)random_below(random, (uint64_t)world->settings.nodes);
+    int client = (int)random_below(random, (uint64_t)world->workload.clients);
+    if (choice_strikes_client(kind)) return client;
+    int links = world->clients[client].links_used;
+    return library_link_number(client, links ? (int)random_below(random, (uint64_t)links) : 0);
+}
+
+static int hosted_targets(const struct search_world *search, enum choice_kind kind, int *targets) {
+    const struct library_world *world = hosted_world(search);
+    int count = 0;
+    if (choice_strikes_message(kind)) {
+        for (int client = 0; client < world->workload.clients; client++)
+            for (int link = 0; link < world->clients[client].links_used; link++)
+                targets[count++] = library_link_number(client, link);
+        return count;
+    }
+    int most = choice_strikes_node(kind) ? world->settings.nodes : world->workload.clients;
+    for (; count < most; count++) targets[count] = count;
+    return count;
+}
+
+static struct choice hosted_step_draw(const struct search_world *search, struct random *random, bool main) {
+    static const enum choice_kind KINDS[] = {CHOICE_REQUEST, CHOICE_ANSWER, CHOICE_CALL};
+    const struct library_world *world = hosted_world(search);
+    int client = (int)random_below(random, (uint64_t)world->workload.clients);
+    enum choice_kind kind = KINDS[random_below(random, main ? 2 : 3)];
+    int links = world->clients[client].links_used;
+    int part = (int)random_below(random, kind == CHOICE_CALL ? WORKLOAD_THREADS : links > 0 ? (uint64_t)links : 1);
+    int who = kind == CHOICE_CALL ? library_thread_number(client, part) : library_link_number(client, part);
+    return (struct choice){kind, who, 0};
+}
+
+/* Messages that ask for the same are one situation, and the answers to them another one. */
+static uint64_t hosted_situation(const struct search_world *search, struct choice step) {
+    if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return 0;
+    const struct library_link *link = library_link_look(hosted_world(search)->clients, step.who);
+    if (!link) return 0;
+    bool is_answer = step.kind == CHOICE_ANSWER;
+    uint64_t name = mix(is_answer, is_answer ? link->asked_sort : link->requests.messages[0].sort);
+    return name ? name : 1;
+}
+
+static struct choice hosted_aimed(const struct search_world *search, struct choice fault, struct choice step) {
+    int client = choice_client(search->space, step);
+    if (choice_strikes_client(fault.kind)) fault.who = client;
+    if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return fault;
+    const struct library_link *link = library_link_look(hosted_world(search)->clients, step.who);
+    if (choice_strikes_message(fault.kind)) fault.who = step.who;
+    else if (choice_strikes_node(fault.kind) && link) fault.who = link->node;
+    return fault;
+}
+
+static uint64_t hosted_state(const struct search_world *search) {
+    const struct library_world *world = hosted_world(search);
+    uint64_t state = 0;
+    for (int number = 0; number < world->workload.clients; number++) {
+        const struct library_client *client = &world->clients[number];
+        state = mix(state, (uint64_t)client->runs << 1 | (client->paused_until_ns != 0));
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+            state = mix(state, (uint64_t)client->threads[thread].next << 1 | client->threads[thread].asked);
+        for (int each = 0; each < client->link_count; each++) {
+            const struct library_link *link = &client->links[each];
+            if (link->number >= 0 && !link->ended)
+                state = mix(state, (uint64_t)link->node << 16 | (uint64_t)(link->requests.count > 0) << 1 |
+                                       (uint64_t)(link->answers.count > 0));
+        }
+    }
+    return state;
+}
+
+/* --- for results --- */
+
+/* The call that the struck client is making; of a server, the client of the last step. */
+static int hosted_place(const struct search_world *search, struct choice choice) {
+    const struct library_world *world = hosted_world(search);
+    int client = choice_strikes_node(choice.kind) ? world->current : choice_client(search->space, choice);
+    for (int thread = 0; thread < WORKLOAD_THREADS && client >= 0; thread++) {
+        const struct library_thread *state = &world->clients[client].threads[thread];
+        if (state->asked) return 1 + (int)world->workload.threads[client][thread].calls[state->next].call.verb;
+    }
+    return 0;
+}
+
+static const char *hosted_place_name(const struct search_world *search, int place) {
+    (void)search;
+    if (place == 0) return "between calls";
+    return place <= (int)CALL_WORK + 1 ? CALL_VERBS[place - 1] : NULL;
+}
+
+static uint64_t hosted_commands(const struct search_world *search) {
+    return hosted_world(search)->commands;
+}
+
+static void hosted_session_end(struct search_world *search) {
+    library_session_end(&hosted_of(search)->world);
+}
+
+static void hosted_watch(struct search_world *search, const struct schedule *played) {
+    (void)search, (void)played; /* events are always noted */
+}
+
+static void hosted_keep(struct search_world *search) {
+    struct hosted_search *hosted = hosted_of(search);
+    size_t size = hosted->last.event_count * sizeof *hosted->last.events;
+    free(hosted->kept.events);
+    hosted->kept = hosted->last;
+    hosted->kept.events = malloc(size ? size : 1);
+    if (!hosted->kept.events) abort();
+    memcpy(hosted->kept.events, hosted->last.events, size);
+}
+
+static void hosted_introduce(const struct search_world *search, json_t *result) {
+    json_object_set_new(result, "offer", offer_json(&hosted_world(search)->offer));
+}
+
+static void hosted_describe(const struct search_world *search, bool kept, json_t *result) {
+    const struct hosted_search *hosted = (const struct hosted_search *)search;
+    const struct hosted_evidence *of = kept ? &hosted->kept : &hosted->last;
+    json_object_set_new(result, "evidence", evidence_json(of->broken, of->broken_count));
+    json_object_set_new(result, "events",
+                        call_events_json(of->events, of->event_count, hosted->world.settings.nodes));
+}
+
+static const struct search_world_operations OPERATIONS = {
+    .workload_draw = hosted_workload_draw,
+    .begin = hosted_schedule_begin,
+    .choices = hosted_choices,
+    .usual = hosted_usual,
+    .allows = hosted_allows,
+    .strikes_resource = hosted_strikes_resource,
+    .steps_of = hosted_steps_of,
+    .apply = hosted_apply,
+    .end = hosted_schedule_end,
+    .target_draw = hosted_target_draw,
+    .targets = hosted_targets,
+    .step_draw = hosted_step_draw,
+    .situation = hosted_situation,
+    .aimed = hosted_aimed,
+    .state = hosted_state,
+    .place = hosted_place,
+    .place_name = hosted_place_name,
+    .commands = hosted_commands,
+    .session_end = hosted_session_end,
+    .watch = hosted_watch,
+    .keep = hosted_keep,
+    .introduce = hosted_introduce,
+    .describe = hosted_describe,
+};
+
+/* --- from its opening to its closing --- */
+
+bool hosted_search_open(struct hosted_search *hosted, const struct library_settings *settings) {
+    bool opened = library_world_open(&hosted->world, settings);
+    hosted->search = (struct search_world){.operations = &OPERATIONS,
+                                           .space = &HOSTED_CHOICES,
+                                           .property_count = PROMISES,
+                                           .property_name = promise_property,
+                                           .steps = &hosted->world.steps,
+                                           .steps_most = LIBRARY_STEPS_MOST,
+                                           .lease_ms = settings->lease_ms,
+                                           .portfolio = PORTFOLIO,
+                                           .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
+                                           .deviates_of = DEVIATES_OF,
+                                           .horizon = HORIZON,
+                                           .has_programs = true,
+                                           .lease_of_object = hosted->world.offer.lease_of_object};
+    return opened;
+}
+
+void hosted_search_close(struct hosted_search *hosted) {
+    free(hosted->kept.events);
+    library_world_close(&hosted->world);
+}

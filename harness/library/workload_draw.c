@@ -1,0 +1,208 @@
+#include "harness/library/workload_draw.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RANDOM_STREAM = 2000, BLOCKS_MOST = 2, DEPTH_MOST = 3, OBJECTS_MOST = 2, PARTS = 100 };
+
+struct draw {
+    struct workload *workload;
+    const struct library_offer *offer;
+    struct random random;
+    int64_t lease_ms;
+    int resources;
+    const struct library_form *form; /* of the last acquire */
+    /* What the first acquire of a lock object said holds for the object, where the library says so. */
+    struct {
+        bool known;
+        int form;
+        struct call call;
+    } objects[WORKLOAD_CLIENTS][2 * OBJECTS_MOST];
+};
+
+static bool chance(struct draw *draw, int percent) {
+    return (int)random_below(&draw->random, PARTS) < percent;
+}
+
+static int below(struct draw *draw, int bound) {
+    return (int)random_below(&draw->random, (uint64_t)bound);
+}
+
+/* One of the bits that are set. */
+static int bit_drawn(struct draw *draw, unsigned bits) {
+    int count = __builtin_popcount(bits), taken = below(draw, count);
+    for (int bit = 0;; bit++)
+        if (bits >> bit & 1 && taken-- == 0) return bit;
+}
+
+/* A share of the lease out of these percentages, rounded up to the unit. */
+static int64_t share_ms(struct draw *draw, const int *percents, int count, int64_t unit_ms) {
+    int64_t time_ms = draw->lease_ms * percents[below(draw, count)] / 100;
+    return (time_ms + unit_ms - 1) / unit_ms * unit_ms;
+}
+
+static struct planned_call *draw_call_add(struct draw *draw, int client, int thread, enum call_verb verb) {
+    struct workload_thread *of = &draw->workload->threads[client][thread];
+    if (of->count == WORKLOAD_CALLS) return NULL;
+    struct planned_call *call = &of->calls[of->count++];
+    *call = (struct planned_call){.call = {.client = client, .thread = thread, .verb = verb}, .match = -1};
+    return call;
+}
+
+/* --- one acquire --- */
+
+/* Whether the library renews leases by itself: one that is over before it would have done so is drawn, too. */
+static bool renews_itself(const struct library_offer *offer) {
+    for (int form = 0; form < offer->form_count; form++)
+        if (offer->forms[form].leases >> LEASE_RENEWED & 1) return true;
+    return false;
+}
+
+static void lease_draw(struct draw *draw, const struct library_form *form, struct call *call) {
+    static const int SHARES[] = {100, 100, 50, 73, 200, 1000}; /* 73 of 2 s: no whole number of seconds */
+    static const int BESIDE_WATCHDOG[] = {100, 20, 50, 73, 200, 1000};
+    const int *shares = renews_itself(draw->offer) ? BESIDE_WATCHDOG : SHARES;
+    call->lease = (enum call_lease)bit_drawn(draw, form->leases);
+    if (call->lease == LEASE_GIVEN) call->lease_ms = share_ms(draw, shares, 6, form->lease_unit_ms);
+}
+
+static void wait_draw(struct draw *draw, const struct library_form *form, struct call *call) {
+    static const int SHARES[] = {10, 50, 120, 300, 300};
+    call->wait = (enum call_wait)bit_drawn(draw, form->waits);
+    call->wait_ms = call->wait == WAIT_FOREVER ? -1 : 0;
+    if (call->wait == WAIT_TIME) call->wait_ms = share_ms(draw, SHARES, 5, form->wait_unit_ms);
+}
+
+/* What the first acquire of a lock object said, where that holds for all of them. */
+static void of_object_take(const struct library_offer *offer, const struct call *first, struct call *call) {
+    if (offer->lease_of_object) {
+        call->lease = first->lease;
+        call->lease_ms = first->lease_ms;
+    }
+    if (offer->wait_of_object) {
+        call->wait = first->wait;
+        call->wait_ms = first->wait_ms;
+    }
+}
+
+static bool form_has(const struct library_form *form, const struct call *call) {
+    return form->leases >> call->lease & 1 && form->waits >> call->wait & 1;
+}
+
+static void acquire_draw(struct draw *draw, struct planned_call *planned) {
+    const struct library_offer *offer = draw->offer;
+    struct call *call = &planned->call;
+    int object = call->lock, form = below(draw, offer->form_count);
+    bool known = draw->objects[call->client][object].known;
+    const struct call *first = &draw->objects[call->client][object].call;
+    if (known && offer->form_of_object) form = draw->objects[call->client][object].form;
+    lease_draw(draw, &offer->forms[form], call);
+    wait_draw(draw, &offer->forms[form], call);
+    if (known) of_object_take(offer, first, call);
+    for (int tries = 0; known && !form_has(&offer->forms[form], call) && tries < PARTS; tries++)
+        form = below(draw, offer->form_count);
+    if (known && !form_has(&offer->forms[form], call)) {
+        form = draw->objects[call->client][object].form;
+        call->lease = first->lease, call->lease_ms = first->lease_ms;
+        call->wait = first->wait, call->wait_ms = first->wait_ms;
+    }
+    if (!known) draw->objects[call->client][object].call = *call;
+    draw->objects[call->client][object].known = true;
+    draw->objects[call->client][object].form = form;
+    draw->form = &offer->forms[form];
+    snprintf(planned->form, sizeof planned->form, "%s", offer->forms[form].name);
+    if (offer->cancels && call->wait != WAIT_NONE && chance(draw, 20)) {
+        static const int SHARES[] = {5, 60, 150};
+        planned->cancel_after_ms = share_ms(draw, SHARES, 3, 1);
+        if (planned->cancel_after_ms == 0) planned->cancel_after_ms = 1;
+    }
+}
+
+/* --- blocks: acquire, something, release --- */
+
+static void work_draw(struct draw *draw, int client, int thread, bool is_renewed) {
+    static const int SHARES[] = {0, 2, 30, 90, 120}, RENEWED[] = {0, 2, 40, 120, 250};
+    struct planned_call *work = draw_call_add(draw, client, thread, CALL_WORK);
+    if (work) work->work_ms = share_ms(draw, is_renewed ? RENEWED : SHARES, 5, 1);
+    if (work && work->work_ms == 0) draw->workload->threads[client][thread].count--;
+}
+
+/* The mode of an acquire within one of that mode; -1: none may be asked for. */
+static int nested_mode(struct draw *draw, enum call_mode outer) {
+    const struct library_facts *facts = &draw->offer->facts;
+    bool reads = outer == MODE_WRITE && facts->write_reads && draw->offer->modes >> MODE_READ & 1;
+    if (reads && (!facts->reenters || chance(draw, 50))) return MODE_READ;
+    return facts->reenters && outer != MODE_PERMIT ? (int)outer : -1;
+}
+
+static struct planned_call *lock_call(struct draw *draw, const struct call *of, enum call_verb verb,
+                                      enum call_mode mode) {
+    struct planned_call *call = draw_call_add(draw, of->client, of->thread, verb);
+    if (!call) return NULL;
+    call->call.lock = of->lock;
+    call->call.resource = of->resource;
+    call->call.mode = mode;
+    return call;
+}
+
+static bool has_room(const struct draw *draw, int client, int thread, int depth) {
+    return draw->workload->threads[client][thread].count + 4 + 2 * depth < WORKLOAD_CALLS;
+}
+
+static void block_draw(struct draw *draw, const struct call *where, enum call_mode mode, int depth);
+
+static void body_draw(struct draw *draw, const struct call *acquired, enum call_mode mode, int depth) {
+    bool is_renewed = acquired->lease == LEASE_RENEWED || acquired->lease == LEASE_ENDLESS;
+    const struct library_form *form = draw->form;
+    int nested = nested_mode(draw, mode);
+    if (chance(draw, 40)) work_draw(draw, acquired->client, acquired->thread, is_renewed);
+    if (nested >= 0 && depth < DEPTH_MOST && chance(draw, 40) &&
+        has_room(draw, acquired->client, acquired->thread, depth))
+        block_draw(draw, acquired, (enum call_mode)nested, depth + 1);
+    if (form->renews && !is_renewed && chance(draw, 15)) {
+        struct planned_call *renew = lock_call(draw, acquired, CALL_RENEW, mode);
+        if (renew) renew->call.lease = acquired->lease, renew->call.lease_ms = acquired->lease_ms;
+    }
+    if (form->answers_is_held && chance(draw, 15)) lock_call(draw, acquired, CALL_IS_HELD, mode);
+    if (chance(draw, 60)) work_draw(draw, acquired->client, acquired->thread, is_renewed);
+}
+
+static void block_draw(struct draw *draw, const struct call *where, enum call_mode mode, int depth) {
+    struct planned_call *acquire = lock_call(draw, where, CALL_ACQUIRE, mode);
+    if (!acquire) return;
+    acquire_draw(draw, acquire);
+    struct call acquired = acquire->call;
+    body_draw(draw, &acquired, mode, depth);
+    lock_call(draw, &acquired, CALL_RELEASE, mode);
+}
+
+/* --- threads --- */
+
+static void thread_draw(struct draw *draw, int client, int thread) {
+    int blocks = 1 + below(draw, BLOCKS_MOST);
+    if (chance(draw, 30)) work_draw(draw, client, thread, false);
+    for (; blocks > 0 && has_room(draw, client, thread, 1); blocks--) {
+        bool own = draw->offer->facts.owner == OWNER_OBJECT; /* whose objects are not for two threads at once */
+        int object = own ? thread % OBJECTS_MOST : chance(draw, 25) ? 1 : 0;
+        struct call where = {
+            .client = client, .thread = thread, .resource = chance(draw, 15) ? draw->resources - 1 : 0};
+        /* An object is made for one resource: those of the second resource have numbers of their own. */
+        where.lock = object + OBJECTS_MOST * where.resource;
+        if (draw->offer->answers_is_held && draw->objects[client][where.lock].known && chance(draw, 10))
+            lock_call(draw, &where, CALL_IS_HELD, MODE_EXCLUSIVE);
+        block_draw(draw, &where, (enum call_mode)bit_drawn(draw, draw->offer->modes), 1);
+    }
+}
+
+void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed) {
+    struct draw draw = {
+        .workload = workload, .offer = offer, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
+    memset(workload, 0, sizeof *workload);
+    workload->clients = chance(&draw, 75) ? 2 : 3;
+    draw.resources = chance(&draw, 85) ? 1 : 2;
+    for (int client = 0; client < workload->clients; client++) {
+        int threads = offer->threads > 1 && chance(&draw, 30) ? 2 : 1;
+        for (int thread = 0; thread < threads; thread++) thread_draw(&draw, client, thread);
+    }
+    workload_match(workload);
+}

@@ -1,0 +1,287 @@
+#include "harness/search/shrink.h"
+
+#include <string.h>
+
+enum { FEWEST = 2, FAULT_STEPS_MOST = 40 }; /* clients and steps among which a single fault is tried */
+
+/* `best` is the smallest violating schedule known, `trial` the next one to run. */
+struct shrink {
+    struct search *search;
+    uint64_t seed;
+    struct schedule best, trial;
+    int64_t runs_left;
+};
+
+static bool violates_the_same(const struct search *search, const struct search_outcome *outcome) {
+    for (int each = 0; each < search->world->property_count; each++)
+        if (outcome->played && search_is_violated(search->settings, &search->found_outcome, each) &&
+            search_is_violated(search->settings, outcome, each))
+            return true;
+    return false;
+}
+
+/* Runs the trial. If it still violates, what took effect of it becomes the best schedule. */
+static bool shrink_try(struct shrink *shrink) {
+    struct search *search = shrink->search;
+    if (shrink->runs_left-- <= 0) return false;
+    struct search_outcome outcome =
+        search_replay(search, &shrink->trial, shrink->seed, search->found_number, false, NULL);
+    if (!violates_the_same(search, &outcome)) return false;
+    schedule_copy(&shrink->best, &search->schedule);
+    return true;
+}
+
+static void trial_begin(struct shrink *shrink) {
+    schedule_copy(&shrink->trial, &shrink->best);
+}
+
+/* --- deviations: delta debugging (Zeller 1999) --- */
+
+/* The trial is the best schedule without `length` deviations, starting at `from`. */
+static void trial_without(struct shrink *shrink, size_t from, size_t length) {
+    trial_begin(shrink);
+    shrink->trial.count = 0;
+    for (size_t each = 0; each < shrink->best.count; each++)
+        if (each < from || each >= from + length) schedule_add(&shrink->trial, shrink->best.deviations[each]);
+}
+
+/* Large pieces first, then smaller ones, down to single deviations. */
+static bool shrink_deviations(struct shrink *shrink) {
+    bool smaller = false;
+    for (size_t length = shrink->best.count; length > 0; length /= 2) {
+        for (size_t from = 0; from < shrink->best.count && shrink->runs_left > 0;) {
+            trial_without(shrink, from, length);
+            if (shrink_try(shrink)) smaller = true;
+            else from += length;
+        }
+    }
+    return smaller;
+}
+
+/* --- clients --- */
+
+/* Renumbers a choice after client `gone` was left out: higher numbers move down by one client. */
+static struct choice renumbered(const struct choice_space *space, struct choice choice, int gone) {
+    return choice_client(space, choice) > gone ? choice_moved_up(space, choice) : choice;
+}
+
+static void trial_without_client(struct shrink *shrink, int gone) {
+    const struct choice_space *space = shrink->search->world->space;
+    trial_begin(shrink);
+    shrink->trial.workload.clients--;
+    shrink->trial.count = 0;
+    for (size_t each = 0; each < shrink->best.count; each++) {
+        struct deviation deviation = shrink->best.deviations[each];
+        if (choice_client(space, deviation.usual) == gone || choice_client(space, deviation.instead) == gone) continue;
+        deviation.usual = renumbered(space, deviation.usual, gone);
+        deviation.instead = renumbered(space, deviation.instead, gone);
+        schedule_add(&shrink->trial, deviation);
+    }
+}
+
+/* Of clients with calls only the last one is left out, once it has none. */
+static bool shrink_clients(struct shrink *shrink) {
+    const struct workload *workload = &shrink->best.workload;
+    int last = workload->clients - 1;
+    bool has_calls = workload_calls(workload) > 0;
+    if (has_calls && workload_threads(workload, last) > 0) return false;
+    for (int gone = last; gone >= (has_calls ? last : 0) && workload->clients > 1; gone--) {
+        trial_without_client(shrink, gone);
+        if (shrink_try(shrink)) return true;
+    }
+    return false;
+}
+
+/* The only fault of a schedule, or NULL. */
+static const struct choice *only_fault(const struct schedule *schedule) {
+    const struct choice *found = NULL;
+    for (size_t each = 0; each < schedule->count; each++) {
+        const struct choice *instead = &schedule->deviations[each].instead;
+        if (!choice_is_fault(instead->kind)) continue;
+        if (found) return NULL;
+        found = instead;
+    }
+    return found;
+}
+
+/* Of C locks: looks for a schedule of at most two clients whose only deviation is the fault, before a step of a client's
+ * worker; a fault of a client strikes that client. */
+static bool shrink_to_fault(struct shrink *shrink) {
+    const struct choice *fault = only_fault(&shrink->best);
+    int clients = shrink->best.workload.clients;
+    if (!fault || shrink->search->world->has_programs || (shrink->best.count == 1 && clients <= (int)FEWEST))
+        return false;
+    struct choice struck = *fault;
+    clients = clients < FEWEST ? clients : FEWEST;
+    for (uint64_t step = 1; step <= FAULT_STEPS_MOST; step++) {
+        for (int client = 0; client < clients; client++) {
+            if (choice_strikes_client(struck.kind)) struck.who = client;
+            else if (choice_strikes_message(struck.kind)) struck.who = TASKS_PER_CLIENT * client;
+            shrink->trial.count = 0;
+            shrink->trial.workload.clients = clients;
+            schedule_add(&shrink->trial, (struct deviation){{CHOICE_TASK, TASKS_PER_CLIENT * client, 0}, step, struck});
+            if (shrink_try(shrink)) return true;
+        }
+    }
+    return false;
+}
+
+/* --- calls --- */
+
+static void call_remove(struct workload_thread *thread, int place) {
+    thread->count--;
+    memmove(&thread->calls[place], &thread->calls[place + 1],
+            (size_t)(thread->count - place) * sizeof thread->calls[0]);
+}
+
+/* Takes a call away, an acquire with its release. */
+static void calls_remove(struct workload *workload, int client, int thread, int place) {
+    struct workload_thread *of = &workload->threads[client][thread];
+    int match = of->calls[place].call.verb == CALL_ACQUIRE ? of->calls[place].match : -1;
+    if (match >= 0) call_remove(of, match);
+    call_remove(of, place);
+    workload_match(workload);
+}
+
+static bool shrink_threads(struct shrink *shrink) {
+    for (int client = WORKLOAD_CLIENTS - 1; client >= 0; client--)
+        for (int thread = WORKLOAD_THREADS - 1; thread >= 0; thread--) {
+            if (shrink->best.workload.threads[client][thread].count == 0) continue;
+            trial_begin(shrink);
+            shrink->trial.workload.threads[client][thread].count = 0;
+            if (shrink_try(shrink)) return true;
+        }
+    return false;
+}
+
+/* The release of an acquire goes with it, and not by itself. */
+static bool stands_alone(const struct workload_thread *thread, int place) {
+    for (int each = 0; each < place; each++)
+        if (thread->calls[each].match == place) return false;
+    return true;
+}
+
+static bool shrink_calls(struct shrink *shrink) {
+    bool smaller = false;
+    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+            for (int place = shrink->best.workload.threads[client][thread].count - 1; place >= 0; place--) {
+                const struct workload_thread *of = &shrink->best.workload.threads[client][thread];
+                if (place >= of->count || !stands_alone(of, place)) continue;
+                trial_begin(shrink);
+                calls_remove(&shrink->trial.workload, client, thread, place);
+                smaller |= shrink_try(shrink);
+            }
+    return smaller;
+}
+
+/* --- numbers --- */
+
+static bool number_try(struct shrink *shrink, int64_t *number, int64_t value) {
+    if (*number == value) return false;
+    *number = value; /* in shrink->trial */
+    return shrink_try(shrink);
+}
+
+/* In the trial. What the first acquire of a lock object says holds for the object, where the library has it so. */
+static bool lease_try(struct shrink *shrink, const struct planned_call *call, int64_t lease_ms) {
+    if (call->call.lease_ms == lease_ms) return false;
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+        struct workload_thread *of = &shrink->trial.workload.threads[call->call.client][thread];
+        for (int each = 0; each < of->count; each++) {
+            bool same = &of->calls[each] == call ||
+                        (shrink->search->world->lease_of_object && of->calls[each].call.lock == call->call.lock);
+            if (same && of->calls[each].call.lease == LEASE_GIVEN) of->calls[each].call.lease_ms = lease_ms;
+        }
+    }
+    return shrink_try(shrink);
+}
+
+static bool shrink_call_numbers(struct shrink *shrink, int client, int thread, int place) {
+    struct planned_call *call = &shrink->trial.workload.threads[client][thread].calls[place];
+    int64_t lease_ms = shrink->search->world->lease_ms;
+    trial_begin(shrink);
+    if (call->cancel_after_ms > 0 && number_try(shrink, &call->cancel_after_ms, 0)) return true;
+    trial_begin(shrink);
+    if (call->call.lease == LEASE_GIVEN && call->call.verb == CALL_ACQUIRE && lease_try(shrink, call, lease_ms))
+        return true;
+    trial_begin(shrink);
+    int64_t whole = (call->work_ms + lease_ms - 1) / lease_ms * lease_ms;
+    return call->call.verb == CALL_WORK && number_try(shrink, &call->work_ms, whole);
+}
+
+static bool shrink_numbers(struct shrink *shrink) {
+    bool rounder = false;
+    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+            for (int place = 0; place < shrink->best.workload.threads[client][thread].count; place++)
+                rounder |= shrink_call_numbers(shrink, client, thread, place);
+    return rounder;
+}
+
+/* Halves durations over two leases: three leases become one and a half. */
+static bool shrink_amounts(struct shrink *shrink) {
+    int64_t lease_ms = shrink->search->world->lease_ms;
+    for (size_t each = 0; each < shrink->best.count; each++) {
+        int64_t amount = shrink->best.deviations[each].instead.amount;
+        if (amount <= lease_ms * 2) continue;
+        trial_begin(shrink);
+        shrink->trial.deviations[each].instead.amount = amount / 2;
+        if (shrink_try(shrink)) return true;
+    }
+    return false;
+}
+
+/* --- all of it --- */
+
+/* Whether new programs show the violation in the best schedule; what they play of it becomes the best. A C lock has no
+ * programs that could be new: its schedules depend on nothing that was before. */
+static bool violates_anew(struct shrink *shrink) {
+    struct search *search = shrink->search;
+    if (!search->world->has_programs) return true;
+    trial_begin(shrink);
+    struct search_outcome outcome =
+        search_replay(search, &shrink->trial, shrink->seed, search->found_number, true, NULL);
+    bool violates = violates_the_same(search, &outcome);
+    if (violates) schedule_copy(&shrink->best, &search->schedule);
+    return violates;
+}
+
+bool search_shrink(struct search *search, struct schedule *smallest) {
+    static struct shrink shrink;
+    memset(&shrink, 0, sizeof shrink);
+    shrink.search = search;
+    shrink.seed = search_seed(search->settings->seed, search->found_origin);
+    shrink.runs_left = search->settings->shrink_runs;
+    schedule_copy(&shrink.best, &search->found);
+    bool anew = violates_anew(&shrink);
+    if (anew) (void)shrink_to_fault(&shrink);
+    while (anew && shrink.runs_left > 0 &&
+           (shrink_threads(&shrink) || shrink_clients(&shrink) || shrink_deviations(&shrink) || shrink_calls(&shrink) ||
+            shrink_numbers(&shrink) || shrink_amounts(&shrink)))
+        continue;
+    if (anew && !violates_anew(&shrink)) {
+        schedule_copy(&shrink.best, &search->found);
+        anew = violates_anew(&shrink);
+    }
+    memset(smallest, 0, sizeof *smallest);
+    schedule_copy(smallest, &shrink.best);
+    schedule_free(&shrink.best);
+    schedule_free(&shrink.trial);
+    return anew;
+}
+
+bool search_control(struct search *search, const struct schedule *smallest, struct schedule *control) {
+    uint64_t seed = search_seed(search->settings->seed, search->found_origin);
+    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+            for (int place = smallest->workload.threads[client][thread].count - 1; place >= 0; place--) {
+                if (!stands_alone(&smallest->workload.threads[client][thread], place)) continue;
+                schedule_copy(control, smallest);
+                calls_remove(&control->workload, client, thread, place);
+                if (workload_calls(&control->workload) == 0) continue;
+                struct search_outcome outcome = search_replay(search, control, seed, search->found_number, false, NULL);
+                if (outcome.played && !violates_the_same(search, &outcome)) return true;
+            }
+    return false;
+}

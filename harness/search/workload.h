@@ -1,0 +1,64 @@
+/* A workload: what all clients of a schedule ask their library for, a list of calls for each thread of each client. Of a
+ * C lock it says only how many clients there are: each makes its turns.
+ *
+ * As text, a line for each call, in the order in which a thread makes them:
+ *
+ *   client-1 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=given:3000 form=Lock.acquire(blocking=False)
+ *   client-1 thread-1: work 500
+ *   client-1 thread-1: release lock-1 resource-1 exclusive
+ *
+ * A thread makes its next call when the one before is answered. What stands between an acquire that was not granted and
+ * its release is left out, with both. */
+#ifndef LOCKSTORM_SEARCH_WORKLOAD_H
+#define LOCKSTORM_SEARCH_WORKLOAD_H
+
+#include "checkers/promises/promises.h"
+#include "harness/search/choice.h"
+
+enum { WORKLOAD_CLIENTS = 4, WORKLOAD_THREADS = THREADS_PER_CLIENT, WORKLOAD_CALLS = 12 };
+enum { WORKLOAD_FORM = 96, WORKLOAD_LINE = 320 };
+
+struct planned_call {
+    struct call call;        /* client and thread are where it stands; `form` belongs to the offer or to the workload */
+    int64_t work_ms;         /* CALL_WORK */
+    int64_t cancel_after_ms; /* of an acquire: it is cancelled when it is not answered for so long; 0: never */
+    int match;               /* of an acquire: the place of its release among the thread's calls; or -1 */
+    char form[WORKLOAD_FORM];
+};
+
+struct workload_thread {
+    struct planned_call calls[WORKLOAD_CALLS];
+    int count;
+};
+
+struct workload {
+    struct workload_thread threads[WORKLOAD_CLIENTS][WORKLOAD_THREADS];
+    int clients;
+};
+
+/* Copies the calls that there are. */
+void workload_copy(struct workload *to, const struct workload *from);
+/* Fills in `match` of every acquire: a release of the same lock and mode, at the same depth. */
+void workload_match(struct workload *workload);
+/* Number of calls. */
+int workload_calls(const struct workload *workload);
+/* The number of resources that calls name. */
+int workload_resources(const struct workload *workload);
+/* The number of threads of a client that make calls. */
+int workload_threads(const struct workload *workload, int client);
+
+/* Writes a call as a line without its end. Returns the buffer. */
+const char *workload_line_write(const struct planned_call *call, char line[WORKLOAD_LINE]);
+/* Adds the call of a line. False: *reason says what is wrong with it. */
+bool workload_line_read(struct workload *workload, const char *line, const char **reason);
+
+/* The words of a mode, a wait, a lease and a call in the protocol and in schedule files; NULL-terminated lists by the
+ * enum. */
+extern const char *const CALL_MODES[];
+extern const char *const CALL_WAITS[];
+extern const char *const CALL_LEASES[];
+extern const char *const CALL_VERBS[];
+/* The place of a word in such a list; -1: it is not there. */
+int call_word_find(const char *const *words, const char *word);
+
+#endif

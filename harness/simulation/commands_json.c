@@ -1,0 +1,92 @@
+#include "harness/simulation/commands_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEEPEST = 8 };
+
+static const char *const FATES[HEARD_FATES] = {[HEARD_ANSWERED] = "answered", [HEARD_ANSWER_LOST] = "answer-lost",
+                                               [HEARD_WAITS] = "waits",       [HEARD_ANSWERED_LATE] = "answered-late",
+                                               [HEARD_LATE] = "late",         [HEARD_LOST] = "lost",
+                                               [HEARD_REFUSED] = "refused"};
+
+/* --- texts --- */
+
+static void bytes_print(FILE *text, const char *bytes, size_t length) {
+    for (size_t each = 0; each < length; each++) {
+        unsigned char byte = (unsigned char)bytes[each];
+        if (byte >= ' ' && byte <= '~') fputc(byte, text);
+        else fprintf(text, "\\x%02x", byte);
+    }
+}
+
+/* `depth`: how many arrays it is in. */
+static void reply_print(FILE *text, const redisReply *reply, int depth) {
+    switch (reply->type) {
+    case REDIS_REPLY_NIL: fputs("nil", text); break;
+    case REDIS_REPLY_INTEGER: fprintf(text, "%lld", reply->integer); break;
+    case REDIS_REPLY_ARRAY:
+        fputc('[', text);
+        for (size_t each = 0; each < reply->elements && depth < DEEPEST; each++) {
+            if (each > 0) fputs(", ", text);
+            reply_print(text, reply->element[each], depth + 1);
+        }
+        fputc(']', text);
+        break;
+    case REDIS_REPLY_ERROR: fputs("error: ", text); /* fall through */
+    default: bytes_print(text, reply->str, reply->str ? reply->len : 0);
+    }
+}
+
+static json_t *reply_json(const redisReply *reply) {
+    char *bytes = NULL;
+    size_t length = 0;
+    FILE *text = open_memstream(&bytes, &length);
+    if (!text) abort();
+    reply_print(text, reply, 0);
+    if (fclose(text) != 0) abort();
+    json_t *value = json_string(bytes);
+    free(bytes);
+    return value;
+}
+
+/* --- commands --- */
+
+static json_t *elements_json(const redisReply *reply) {
+    json_t *words = json_array();
+    for (size_t each = 0; reply && each < reply->elements; each++)
+        json_array_append_new(words, reply_json(reply->element[each]));
+    return words;
+}
+
+static json_t *words_json(redisReader *reader, const char *command, size_t length) {
+    void *parsed = NULL;
+    redisReaderFeed(reader, command, length);
+    redisReaderGetReply(reader, &parsed);
+    json_t *words = elements_json(parsed);
+    freeReplyObject(parsed);
+    return words;
+}
+
+void commands_json_tell(void *context, const struct heard_command *heard) {
+    struct commands_json *self = context;
+    json_t *command =
+        json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
+                  heard->client + 1, "watchdog", (int)heard->by_watchdog, "node", heard->node + 1, "words",
+                  words_json(self->reader, heard->command, heard->length), "fate", FATES[heard->fate]);
+    if (heard->reply) json_object_set_new(command, "answer", reply_json(heard->reply));
+    json_array_append_new(self->list, command);
+}
+
+void commands_json_strike(void *context, const struct struck_command *struck) {
+    struct commands_json *self = context;
+    char line[SCHEDULE_LINE];
+    json_t *words =
+        struck->message ? elements_json(struck->message) : words_json(self->reader, struck->command, struck->length);
+    deviation_write(self->space, &self->schedule->deviations[self->schedule->count - 1], line);
+    json_array_append_new(self->strikes,
+                          json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
+                                    (json_int_t)world_now_ns(self->world), "fault", choice_fault_name(struck->fault),
+                                    "client", struck->client + 1, "watchdog", (int)struck->by_watchdog, "node",
+                                    struck->node + 1, "words", words));
+}
