@@ -20,9 +20,9 @@
  *
  *   --directory D                for histories, sockets and logs
  *   --lease-ms N --permits N --seed N
- *   --require A,B/SORT           properties, or sorts of their violations, that a schedule must not violate; all promises
- *                                of a library without it. With fairness, the history of a lock has order_ms, and some
- *                                clients give up sooner than others
+ *   --require A,B/SORT           properties, or sorts of their violations, that a schedule must not violate; all
+ * promises of a library without it. With fairness, the history of a lock has order_ms, and some clients give up sooner
+ * than others
  *   --fault KIND[=N]             at most N faults of this kind in a schedule
  *   [--faults-total N]           at most N faults of all kinds together
  *   --strategy uniform|pct|portfolio|usual|exhaustive|novelty [--deviations N]
@@ -32,8 +32,8 @@
  *   --replay FILE --number N     replay the schedule in FILE, which search number N has found
  *
  * Numbers of schedules count from 0. Prints JSON objects, one a line: {"progress": tally} about twice a second, at last
- * {"done": tally, ...}. Exit status: 0 no required property is violated, 1 one is, 2 bad usage or a schedule that cannot
- * be replayed, 3 nothing could be played, or a plug-in does not return, 4 the plug-in cannot be explored. */
+ * {"done": tally, ...}. Exit status: 0 no required property is violated, 1 one is, 2 bad usage or a schedule that
+ * cannot be replayed, 3 nothing could be played, or a plug-in does not return, 4 the plug-in cannot be explored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -73,11 +73,10 @@ static int inconclusive(const char *reason) {
 static json_t *found_json(struct search *search) {
     static struct schedule smallest, control;
     struct search_world *world = search->world;
-    json_t *found = json_pack("{s:I,s:I,s:o,s:o,s:o}", "number", (json_int_t)search->found_number, "origin",
-                              (json_int_t)search->found_origin, "violated",
-                              violated_json(world, &search->found_outcome), "broken",
-                              broken_json(world, &search->found_outcome), "as_found",
-                              schedule_json(world->space, &search->found));
+    json_t *found =
+        json_pack("{s:I,s:I,s:o,s:o,s:o}", "number", (json_int_t)search->found_number, "origin",
+                  (json_int_t)search->found_origin, "violated", violated_json(world, &search->found_outcome), "broken",
+                  broken_json(world, &search->found_outcome), "as_found", schedule_json(world->space, &search->found));
     bool anew = search_shrink(search, &smallest);
     json_object_set_new(found, "anew", json_boolean(anew));
     json_object_set_new(found, "smallest", schedule_json(world->space, &smallest));
@@ -95,9 +94,9 @@ static int explore(struct search *search) {
     int64_t took_ns = clock_real_mono_ns() - began_ns;
     if (search->gave_up) return inconclusive(search->world->reason);
     if (search->tally.schedules == 0 && search->tally.unplayed > 0) return inconclusive(search->tally.unplayed_reason);
-    json_t *done = json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(search), "took_ns", (json_int_t)took_ns,
-                             "exhausted", (int)search->exhausted, "horizon", (json_int_t)search->horizon, "groups",
-                             groups_json(search));
+    json_t *done =
+        json_pack("{s:o,s:I,s:b,s:I,s:o}", "done", tally_json(search), "took_ns", (json_int_t)took_ns, "exhausted",
+                  (int)search->exhausted, "horizon", (json_int_t)search->horizon, "groups", groups_json(search));
     search->world->operations->introduce(search->world, done);
     if (violated && (!search->shared || atomic_load(&search->shared->violated) == search->found_number))
         json_object_set_new(done, "found", found_json(search));
@@ -246,7 +245,12 @@ int main(int argc, char **argv) {
         .service = &REDIS_KIND,
         .lock = {.wait_ms = -1, .turns = 1, .permits = 1, .lease_ms = 1000, .work_ms = 20},
         .adapter = {.lease_ms = 2000, .permits = 2},
-        .search = {.strategy = STRATEGIES, .most = UINT64_MAX, .stride = 1, .session = 1, .short_session = 1, .shrink_runs = -1}};
+        .search = {.strategy = STRATEGIES,
+                   .most = UINT64_MAX,
+                   .stride = 1,
+                   .session = 1,
+                   .short_session = 1,
+                   .shrink_runs = -1}};
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
     bool hosts = arguments.adapter.program != NULL;
     if (arguments.search.shrink_runs < 0) arguments.search.shrink_runs = hosts ? ADAPTER_SHRINK_RUNS : 0;

@@ -116,8 +116,7 @@ static bool path_option(const char *text, const char **paths, int *count) {
 }
 
 static bool node_option(const char *text, struct explore_arguments *arguments) {
-    if (arguments->node_count < LIBRARY_NODES)
-        arguments->adapter.services[arguments->node_count] = arguments->service;
+    if (arguments->node_count < LIBRARY_NODES) arguments->adapter.services[arguments->node_count] = arguments->service;
     return path_option(text, arguments->nodes, &arguments->node_count);
 }
 
@@ -190,54 +189,54 @@ enum option_letter {
 };
 
 static const struct option OPTIONS[] = {{"lock", required_argument, NULL, OPTION_LOCK},
-    {"plugin", required_argument, NULL, OPTION_PLUGIN},
-    {"adapter", required_argument, NULL, OPTION_ADAPTER},
-    {"clients", required_argument, NULL, OPTION_CLIENTS},
-    {"store", required_argument, NULL, OPTION_STORE},
-    {"lease-ms", required_argument, NULL, OPTION_LEASE},
-    {"wait-ms", required_argument, NULL, OPTION_WAIT},
-    {"work-ms", required_argument, NULL, OPTION_WORK},
-    {"turns", required_argument, NULL, OPTION_TURNS},
-    {"permits", required_argument, NULL, OPTION_PERMITS},
-    {"fixed-lease", no_argument, NULL, OPTION_FIXED_LEASE},
-    {"fault", required_argument, NULL, OPTION_FAULT},
-    {"faults-total", required_argument, NULL, OPTION_FAULTS_TOTAL},
-    {"spare-store", no_argument, NULL, OPTION_SPARE_STORE},
-    {"extends", no_argument, NULL, OPTION_EXTENDS},
-    {"varied", required_argument, NULL, OPTION_VARIED},
-    {"checks-validity", no_argument, NULL, OPTION_CHECKS_VALIDITY},
-    {"service", required_argument, NULL, OPTION_SERVICE},
-    {"node", required_argument, NULL, OPTION_NODE},
-    {"clock", required_argument, NULL, OPTION_CLOCK},
-    {"start", required_argument, NULL, OPTION_CLOCK},
-    {"at", required_argument, NULL, OPTION_AT},
-    {"master", required_argument, NULL, OPTION_MASTER},
-    {"replicas", required_argument, NULL, OPTION_REPLICAS},
-    {"form", required_argument, NULL, OPTION_FORM},
-    {"directory", required_argument, NULL, OPTION_DIRECTORY},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"require", required_argument, NULL, OPTION_REQUIRE},
-    {"require-steady", required_argument, NULL, OPTION_REQUIRE_STEADY},
-    {"strategy", required_argument, NULL, OPTION_STRATEGY},
-    {"deviations", required_argument, NULL, OPTION_DEVIATIONS},
-    {"first", required_argument, NULL, OPTION_FIRST},
-    {"most", required_argument, NULL, OPTION_MOST},
-    {"session", required_argument, NULL, OPTION_SESSION},
-    {"short-session", required_argument, NULL, OPTION_SHORT_SESSION},
-    {"short-sessions", required_argument, NULL, OPTION_SHORT_SESSIONS},
-    {"first-session", required_argument, NULL, OPTION_FIRST_SESSION},
-    {"stride", required_argument, NULL, OPTION_STRIDE},
-    {"seconds", required_argument, NULL, OPTION_SECONDS},
-    {"whole-sessions", no_argument, NULL, OPTION_WHOLE_SESSIONS},
-    {"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
-    {"shrink", required_argument, NULL, OPTION_SHRINK},
-    {"bound-ms", required_argument, NULL, OPTION_BOUND},
-    {"shared", required_argument, NULL, OPTION_SHARED},
-    {"digests", required_argument, NULL, OPTION_DIGESTS},
-    {"replay", required_argument, NULL, OPTION_REPLAY},
-    {"number", required_argument, NULL, OPTION_NUMBER},
-    {"hello", no_argument, NULL, OPTION_HELLO},
-    {0}};
+                                        {"plugin", required_argument, NULL, OPTION_PLUGIN},
+                                        {"adapter", required_argument, NULL, OPTION_ADAPTER},
+                                        {"clients", required_argument, NULL, OPTION_CLIENTS},
+                                        {"store", required_argument, NULL, OPTION_STORE},
+                                        {"lease-ms", required_argument, NULL, OPTION_LEASE},
+                                        {"wait-ms", required_argument, NULL, OPTION_WAIT},
+                                        {"work-ms", required_argument, NULL, OPTION_WORK},
+                                        {"turns", required_argument, NULL, OPTION_TURNS},
+                                        {"permits", required_argument, NULL, OPTION_PERMITS},
+                                        {"fixed-lease", no_argument, NULL, OPTION_FIXED_LEASE},
+                                        {"fault", required_argument, NULL, OPTION_FAULT},
+                                        {"faults-total", required_argument, NULL, OPTION_FAULTS_TOTAL},
+                                        {"spare-store", no_argument, NULL, OPTION_SPARE_STORE},
+                                        {"extends", no_argument, NULL, OPTION_EXTENDS},
+                                        {"varied", required_argument, NULL, OPTION_VARIED},
+                                        {"checks-validity", no_argument, NULL, OPTION_CHECKS_VALIDITY},
+                                        {"service", required_argument, NULL, OPTION_SERVICE},
+                                        {"node", required_argument, NULL, OPTION_NODE},
+                                        {"clock", required_argument, NULL, OPTION_CLOCK},
+                                        {"start", required_argument, NULL, OPTION_CLOCK},
+                                        {"at", required_argument, NULL, OPTION_AT},
+                                        {"master", required_argument, NULL, OPTION_MASTER},
+                                        {"replicas", required_argument, NULL, OPTION_REPLICAS},
+                                        {"form", required_argument, NULL, OPTION_FORM},
+                                        {"directory", required_argument, NULL, OPTION_DIRECTORY},
+                                        {"seed", required_argument, NULL, OPTION_SEED},
+                                        {"require", required_argument, NULL, OPTION_REQUIRE},
+                                        {"require-steady", required_argument, NULL, OPTION_REQUIRE_STEADY},
+                                        {"strategy", required_argument, NULL, OPTION_STRATEGY},
+                                        {"deviations", required_argument, NULL, OPTION_DEVIATIONS},
+                                        {"first", required_argument, NULL, OPTION_FIRST},
+                                        {"most", required_argument, NULL, OPTION_MOST},
+                                        {"session", required_argument, NULL, OPTION_SESSION},
+                                        {"short-session", required_argument, NULL, OPTION_SHORT_SESSION},
+                                        {"short-sessions", required_argument, NULL, OPTION_SHORT_SESSIONS},
+                                        {"first-session", required_argument, NULL, OPTION_FIRST_SESSION},
+                                        {"stride", required_argument, NULL, OPTION_STRIDE},
+                                        {"seconds", required_argument, NULL, OPTION_SECONDS},
+                                        {"whole-sessions", no_argument, NULL, OPTION_WHOLE_SESSIONS},
+                                        {"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
+                                        {"shrink", required_argument, NULL, OPTION_SHRINK},
+                                        {"bound-ms", required_argument, NULL, OPTION_BOUND},
+                                        {"shared", required_argument, NULL, OPTION_SHARED},
+                                        {"digests", required_argument, NULL, OPTION_DIGESTS},
+                                        {"replay", required_argument, NULL, OPTION_REPLAY},
+                                        {"number", required_argument, NULL, OPTION_NUMBER},
+                                        {"hello", no_argument, NULL, OPTION_HELLO},
+                                        {0}};
 
 static bool varied_option(const char *text, unsigned *varied) {
     int64_t value;
@@ -404,7 +403,7 @@ static bool require_read(char *list, const struct search_world *world, uint32_t 
     return true;
 }
 
-/* KIND=N, or KIND, of which there may then be as many as of all together. */
+/* KIND=N, or KIND: then as many as there may be of all together. */
 static bool fault_read(const char *text, const struct search_world *world, struct fault_budget *budget) {
     char name[48];
     size_t length = strcspn(text, "=");

@@ -8,7 +8,7 @@ json_t *offer_json(const struct library_offer *offer) {
                      "nodes", offer->facts.nodes, "forms", forms);
 }
 
-json_t *evidence_json(const struct broken_promise *broken, int count) {
+json_t *broken_promises_json(const struct broken_promise *broken, int count) {
     json_t *evidence = json_array();
     for (int each = 0; each < count; each++) {
         const struct broken_promise *one = &broken[each];

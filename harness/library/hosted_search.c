@@ -14,7 +14,7 @@ enum { HORIZON = 80, DEVIATES_OF = 4 };
 
 _Static_assert((int)PROMISES <= (int)SEARCH_PROPERTIES, "each promise is a property");
 _Static_assert((int)LIBRARY_CHOICES <= (int)SEARCH_CHOICES, "all steps fit into a search's list");
-_Static_assert((int)LIBRARY_CLIENTS * LIBRARY_LINKS <= (int)SEARCH_TARGETS, "all targets fit into a search's list");
+_Static_assert((int)LIBRARY_CLIENTS *LIBRARY_LINKS <= (int)SEARCH_TARGETS, "all targets fit into a search's list");
 _Static_assert((int)LIBRARY_REASON <= (int)SEARCH_REASON, "a reason fits");
 
 /* The usual course, mostly the usual course, and PCT in turn; each without faults, with faults, with aimed ones, and
@@ -34,7 +34,7 @@ static const struct library_world *hosted_world(const struct search_world *searc
 }
 
 /* Whether the world can go on; else the search knows why not. */
-static bool goes_on(struct search_world *search) {
+static bool world_goes_on(struct search_world *search) {
     snprintf(search->reason, sizeof search->reason, "%s", hosted_world(search)->reason);
     return search->reason[0] == '\0';
 }
@@ -47,10 +47,10 @@ static void hosted_workload_draw(struct search_world *search, struct workload *w
 }
 
 static bool hosted_schedule_begin(struct search_world *search, const struct workload *workload, uint64_t seed,
-                         uint64_t number) {
+                                  uint64_t number) {
     (void)number;
     bool begun = library_begin(&hosted_of(search)->world, workload, seed);
-    return goes_on(search) && begun;
+    return world_goes_on(search) && begun;
 }
 
 static int hosted_choices(struct search_world *search, struct choice *choices) {
@@ -77,7 +77,7 @@ static uint64_t hosted_steps_of(const struct search_world *search, struct choice
 
 static bool hosted_apply(struct search_world *search, struct choice choice) {
     bool applied = library_apply(&hosted_of(search)->world, choice);
-    return goes_on(search) && applied;
+    return world_goes_on(search) && applied;
 }
 
 /* --- its verdicts --- */
@@ -107,12 +107,12 @@ static uint64_t events_digest(const struct library_world *world) {
 
 /* What is not broken is kept; whether the question came up in a schedule is not counted. */
 static void hosted_schedule_end(struct search_world *search, const struct search_settings *settings,
-                       struct search_outcome *outcome) {
+                                struct search_outcome *outcome) {
     struct hosted_search *hosted = hosted_of(search);
     struct library_world *world = &hosted->world;
     struct hosted_evidence *last = &hosted->last;
     outcome->fresh = library_end(world);
-    if (!goes_on(search)) return;
+    if (!world_goes_on(search)) return;
     outcome->digest = events_digest(world);
     last->events = world->events;
     last->event_count = world->event_count;
@@ -251,9 +251,8 @@ static void hosted_introduce(const struct search_world *search, json_t *result) 
 static void hosted_describe(const struct search_world *search, bool kept, json_t *result) {
     const struct hosted_search *hosted = (const struct hosted_search *)search;
     const struct hosted_evidence *of = kept ? &hosted->kept : &hosted->last;
-    json_object_set_new(result, "evidence", evidence_json(of->broken, of->broken_count));
-    json_object_set_new(result, "events",
-                        call_events_json(of->events, of->event_count, hosted->world.settings.nodes));
+    json_object_set_new(result, "evidence", broken_promises_json(of->broken, of->broken_count));
+    json_object_set_new(result, "events", call_events_json(of->events, of->event_count, hosted->world.settings.nodes));
 }
 
 static const struct search_world_operations OPERATIONS = {

@@ -2,10 +2,10 @@
 #ifndef LOCKSTORM_LIBRARY_STATE_H
 #define LOCKSTORM_LIBRARY_STATE_H
 
-#include "harness/search/choice.h"
 #include "harness/library/library_link.h"
 #include "harness/library/library_offer.h"
 #include "harness/library_service/library_server.h"
+#include "harness/search/choice.h"
 #include "harness/search/workload.h"
 
 enum { LIBRARY_LOCKS = 100 /* workload.h */ };

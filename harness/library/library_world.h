@@ -1,5 +1,5 @@
 /* The world of one schedule of a library: programs that host it, real servers, the messages between them, and one
- * virtual time. It makes no choices itself (harness/library_search does).
+ * virtual time. It makes no choices itself (harness/search does).
  *
  * Everything that a program sends waits until the schedule lets it reach its server, and every answer until the
  * schedule lets it reach the program; a program runs only until it is quiet. Time passes only when nothing is under

@@ -58,7 +58,7 @@ static inline int replica_server(int number) {
 
 struct choice {
     enum choice_kind kind;
-    int who; /* from 0: the client, node, replica (replica_number), late command, task, thread or connection */
+    int who;        /* from 0: the client, node, replica (replica_number), late command, task, thread or connection */
     int64_t amount; /* ms, of the kinds that have one (choice_has_amount), else 0 */
 };
 
@@ -117,7 +117,7 @@ struct choice_space {
     uint32_t steps;                 /* bit n: enum choice_kind n, a step or CHOICE_QUIET */
     const enum choice_kind *faults; /* in the order in which they are drawn and shown */
     int fault_count;
-    enum choice_target message; /* what a fault of one message names: TARGET_TASK or TARGET_LINK */
+    enum choice_target message;         /* what a fault of one message names: TARGET_TASK or TARGET_LINK */
     int clients, nodes, replicas, late; /* numbers in schedules go up to these */
     /* Sentences for lines of a schedule that are wrong: */
     const char *steps_are, *targets_are, *has_no_such_fault;

@@ -6,7 +6,7 @@
 enum {
     CHANGE_STREAM = 2000, /* of random numbers */
     ROOM_FIRST = 1024,
-    CANDIDATES = 4,   /* of which the rarest is changed */
+    CANDIDATES = 4,   /* the rarest one is changed */
     CHANGES_MOST = 3, /* in one schedule */
     SHIFT_MOST = 4,   /* steps */
 };
@@ -148,7 +148,7 @@ static void fault_place(struct mutant *mutant, const struct search_world *world,
     schedule_add(&mutant->schedule, placed);
 }
 
-/* Puts a fault somewhere else, with a target and a duration that are drawn anew; one of another kind if there is none.
+/* Puts a fault somewhere else, with a target and a duration that are drawn anew; without one, adds one of any kind.
  */
 static void fault_move(struct mutant *mutant, const struct search_world *world, uint64_t horizon) {
     struct schedule *schedule = &mutant->schedule;
@@ -219,8 +219,10 @@ static bool mutant_faults_over(const struct mutant *mutant, const struct search_
     bool drawn = *world->steps >= mutant->cut;
     for (size_t each = 0; each < mutant->schedule.count && !drawn; each++) {
         const struct deviation *deviation = &mutant->schedule.deviations[each];
-        bool comes = !mutant->replay.used[each] && world->operations->steps_of(world, deviation->usual) < deviation->step;
-        if (comes && choice_is_fault(deviation->instead.kind) && !is_spent(mutant, deviation->instead.kind)) return false;
+        bool comes =
+            !mutant->replay.used[each] && world->operations->steps_of(world, deviation->usual) < deviation->step;
+        if (comes && choice_is_fault(deviation->instead.kind) && !is_spent(mutant, deviation->instead.kind))
+            return false;
     }
     for (int each = 0; each < mutant->tail.fault_count; each++) {
         const struct planned_fault *planned = &mutant->tail.faults[each];
@@ -229,12 +231,12 @@ static bool mutant_faults_over(const struct mutant *mutant, const struct search_
     return true;
 }
 
-struct choice mutant_choose(struct mutant *mutant, const struct search_world *world, const struct choice *choices, int count,
-                            struct choice usual) {
+struct choice mutant_choose(struct mutant *mutant, const struct search_world *world, const struct choice *choices,
+                            int count, struct choice usual) {
     static const struct choice QUIET = {.kind = CHOICE_QUIET};
     if (world->ends_quiet && world->operations->allows(world, QUIET) && mutant_faults_over(mutant, world)) return QUIET;
     struct choice chosen = *world->steps >= mutant->cut ? strategy_choose(&mutant->tail, world, choices, count)
-                                                       : replay_choose(&mutant->replay, world, usual);
+                                                        : replay_choose(&mutant->replay, world, usual);
     if (!choice_is_fault(chosen.kind)) return chosen;
     bool spared = mutant->budget->spares_store && world->operations->strikes_resource(world, chosen);
     if (spared || is_spent(mutant, chosen.kind)) return usual;

@@ -56,8 +56,8 @@ struct mutant {
 /* Draws a schedule of the session, and changes it by random numbers from `seed`. The session must have kept one. */
 void mutant_begin(struct mutant *mutant, struct novelty *novelty, const struct search_world *world, uint64_t seed,
                   const struct fault_budget *budget, uint64_t horizon);
-struct choice mutant_choose(struct mutant *mutant, const struct search_world *world, const struct choice *choices, int count,
-                            struct choice usual);
+struct choice mutant_choose(struct mutant *mutant, const struct search_world *world, const struct choice *choices,
+                            int count, struct choice usual);
 void mutant_free(struct mutant *mutant);
 
 #endif

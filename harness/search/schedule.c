@@ -187,7 +187,8 @@ static bool instead_read(const struct choice_space *space, char **words, int at,
     used++;
     *reason = space->targets_are;
     if (!target_read(space, words, &used, instead)) return false;
-    *reason = choice_has_amount(instead->kind) ? "milliseconds are missing or out of range" : "this fault has no duration";
+    *reason =
+        choice_has_amount(instead->kind) ? "milliseconds are missing or out of range" : "this fault has no duration";
     if (!choice_has_amount(instead->kind)) return !words[used];
     return amount_read(words[used], instead) && !words[used + 1];
 }

@@ -20,7 +20,7 @@
 
 struct deviation {
     struct choice usual; /* the choice of the usual course: a step */
-    uint64_t step; /* the number of that step among those of the same task, stream, thread, connection or clock */
+    uint64_t step;       /* the number of that step among those of the same task, stream, thread, connection or clock */
     struct choice instead;
 };
 

@@ -341,7 +341,7 @@ static void digest_note(struct search *search, uint64_t number, uint64_t digest)
     if (search->digests) search->digests[settings->session == 1 ? place / settings->stride : place] = digest;
 }
 
-static bool is_over(const struct search *search, uint64_t next) {
+static bool search_is_over(const struct search *search, uint64_t next) {
     if (!search->settings->keep_going &&
         (search->violated || (search->shared && atomic_load(&search->shared->violated) < next)))
         return true;
@@ -364,7 +364,7 @@ static bool one_more(struct search *search, uint64_t number) {
     search->tally.commands = search->world->operations->commands(search->world) - search->commands_before;
     digest_note(search, number, outcome.digest);
     search->exhausted = search->settings->strategy == STRATEGY_EXHAUSTIVE && !exhaustive_next(&search->exhaustive);
-    return !search->exhausted && !is_over(search, number + 1);
+    return !search->exhausted && !search_is_over(search, number + 1);
 }
 
 bool search_run(struct search *search, void (*report)(const struct search *)) {
@@ -374,7 +374,7 @@ bool search_run(struct search *search, void (*report)(const struct search *)) {
     for (bool more = true; more && now_ns < until_ns;) {
         uint64_t session = session_take(search), number = session_first(settings, session);
         uint64_t until = session_first(settings, session + 1);
-        if (number >= settings->most || is_over(search, number)) break;
+        if (number >= settings->most || search_is_over(search, number)) break;
         session_begin(search, session);
         if (number < settings->first) {
             if (gives_up(search, session_catch_up(search, number, settings->first))) return false;

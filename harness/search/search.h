@@ -1,5 +1,5 @@
-/* A search: runs schedules of a world one after the other and has each judged, until one violates a required property or
- * the limit is reached. shrink.h makes the violating schedule smaller.
+/* A search: runs schedules of a world one after the other and has each judged, until one violates a required property
+ * or the limit is reached. shrink.h makes the violating schedule smaller.
  *
  * Schedules are tried in *sessions* of consecutive numbers, each by one process: what is learned within a session, and
  * programs that outlive a schedule, depend on nothing but the seed and the session's number. So a search tries the same
@@ -100,7 +100,7 @@ uint64_t search_seed(uint64_t seed, uint64_t number);
 bool search_begin(struct search *search);
 /* Runs schedules until one violates a required property, in any process, or all were run. Calls `report` about twice a
  * second. True: search->found violates one. Of C locks, one that cannot be opened ends the search in all processes: a
- * schedule in which nothing happens is none that was tried. */
+ * schedule in which nothing happens was not tried. */
 bool search_run(struct search *search, void (*report)(const struct search *));
 /* Runs a given schedule. `anew`: with new programs, if the world has any. used[n]: whether its n-th deviation took
  * effect; `used` may be NULL. search->schedule is then what was played. */

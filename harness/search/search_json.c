@@ -30,10 +30,10 @@ json_t *groups_json(const struct search *search) {
     json_t *groups = json_array();
     for (int each = 0; each < search->tally.group_count; each++) {
         const struct search_group *group = &search->tally.groups[each];
-        json_array_append_new(
-            groups, json_pack("{s:o,s:o,s:I,s:I}", "violates", property_names_json(search->world, group->properties),
-                              "faults", fault_names_json(search->world->space, group->faults), "schedules",
-                              (json_int_t)group->schedules, "first", (json_int_t)group->first));
+        json_array_append_new(groups, json_pack("{s:o,s:o,s:I,s:I}", "violates",
+                                                property_names_json(search->world, group->properties), "faults",
+                                                fault_names_json(search->world->space, group->faults), "schedules",
+                                                (json_int_t)group->schedules, "first", (json_int_t)group->first));
     }
     return groups;
 }

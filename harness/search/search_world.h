@@ -80,7 +80,7 @@ struct search_world_operations {
     int (*targets)(const struct search_world *world, enum choice_kind fault, int *targets);
     /* A step that somebody may come to take, for a deviation. `main`: no step of a client's watchdog. */
     struct choice (*step_draw)(const struct search_world *world, struct random *random, bool main);
-    /* The situation of whoever takes a step, as a digest of its name; 0: there is none to speak of. */
+    /* The situation of the one that takes a step, as a digest of its name; 0: it has no situation. */
     uint64_t (*situation)(const struct search_world *world, struct choice step);
     /* The same fault, but of what a step concerns: its task or connection, its client, the node that it talks to. */
     struct choice (*aimed)(const struct search_world *world, struct choice fault, struct choice step);
@@ -116,13 +116,13 @@ struct search_world {
     int64_t lease_ms;
     const struct portfolio_turn *portfolio;
     int portfolio_turns;
-    int deviates_of;       /* STRATEGY_UNIFORM draws one of so many steps; the others are the usual ones */
-    int usual_courses;     /* run before a search, to measure the horizon and to note situations; 0: none */
-    uint64_t horizon;      /* steps of a schedule, about, if no usual course measures it */
-    bool rehearses;        /* one more schedule comes before these */
-    bool ends_quiet;       /* schedules end with CHOICE_QUIET: liveness is judged */
-    bool has_programs;     /* which outlive a schedule: sessions are counted, and what was found is repeated anew */
-    bool lease_of_object;  /* an acquire has the lease that the first one of its lock object had */
+    int deviates_of;      /* STRATEGY_UNIFORM draws one of so many steps; the others are the usual ones */
+    int usual_courses;    /* run before a search, to measure the horizon and to note situations; 0: none */
+    uint64_t horizon;     /* steps of a schedule, about, if no usual course measures it */
+    bool rehearses;       /* one more schedule comes before these */
+    bool ends_quiet;      /* schedules end with CHOICE_QUIET: liveness is judged */
+    bool has_programs;    /* which outlive a schedule: sessions are counted, and what was found is repeated anew */
+    bool lease_of_object; /* an acquire has the lease that the first one of its lock object had */
     char reason[SEARCH_REASON]; /* why a schedule could not be played; empty: it could */
 };
 

@@ -104,8 +104,8 @@ static const struct choice *only_fault(const struct schedule *schedule) {
     return found;
 }
 
-/* Of C locks: looks for a schedule of at most two clients whose only deviation is the fault, before a step of a client's
- * worker; a fault of a client strikes that client. */
+/* Of C locks: looks for a schedule of at most two clients whose only deviation is the fault, before a step of a
+ * client's worker; a fault of a client strikes that client. */
 static bool shrink_to_fault(struct shrink *shrink) {
     const struct choice *fault = only_fault(&shrink->best);
     int clients = shrink->best.workload.clients;

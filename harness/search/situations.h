@@ -1,5 +1,5 @@
-/* Situations: where somebody is that takes a step. A fault that is aimed at one strikes whoever is in it, so that faults
- * strike the few steps of a release as often as the many of a client that waits.
+/* Situations: where somebody is that takes a step. A fault that is aimed at one strikes the one that is in it, so that
+ * faults strike the few steps of a release as often as the many of a client that waits.
  *
  * Of a C lock they are those of its usual course: a task is the worker or the watchdog, has passed a checkpoint, and
  * its code runs, or its command is on its way to a server or to the resource. Of hosted programs they are the sorts of

@@ -16,7 +16,7 @@ static void fault_plan(struct strategy *strategy, enum choice_kind kind, uint64_
     if (fault->aim.name) fault->step = AIMED_UNTIL * horizon;
 }
 
-/* A few of many kinds; where there may be none, there is none at all in one schedule of eight. */
+/* A few of many kinds; where a schedule may be without faults, one of eight is. */
 static void faults_plan_few(struct strategy *strategy, const struct choice_space *space, enum fault_plan plan,
                             const struct fault_budget *budget, uint64_t horizon) {
     enum choice_kind kinds[CHOICE_KINDS];
@@ -159,8 +159,8 @@ static struct choice step_choose(struct strategy *strategy, const struct search_
     return choices[random_below(&strategy->random, (uint64_t)count)];
 }
 
-struct choice strategy_choose(struct strategy *strategy, const struct search_world *world,
-                              const struct choice *choices, int count) {
+struct choice strategy_choose(struct strategy *strategy, const struct search_world *world, const struct choice *choices,
+                              int count) {
     struct choice fault;
     if (strategy->ends_quiet && faults_over(strategy, world) && world->operations->allows(world, QUIET)) return QUIET;
     if (strategy->fault_count > 0 && fault_due(strategy, world, &fault)) return fault;
@@ -213,8 +213,8 @@ static void point_add(struct exhaustive *exhaustive, int options) {
     exhaustive->points[exhaustive->count++] = (struct exhaustive_point){.options = (uint32_t)options};
 }
 
-struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct search_world *world, const struct choice *choices,
-                                int count) {
+struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct search_world *world,
+                                const struct choice *choices, int count) {
     struct choice options[OPTIONS_MOST];
     int found = options_of(exhaustive, world, choices, count, options);
     if (exhaustive->at == exhaustive->count) point_add(exhaustive, found);

@@ -10,7 +10,12 @@
 
 #include "harness/search/situations.h"
 
-enum { STRATEGY_DEPTH = 3, STRATEGY_FAULTS = 16, STRATEGY_CLIENTS = 16, STRATEGY_CHAINS = TASKS_PER_CLIENT * STRATEGY_CLIENTS };
+enum {
+    STRATEGY_DEPTH = 3,
+    STRATEGY_FAULTS = 16,
+    STRATEGY_CLIENTS = 16,
+    STRATEGY_CHAINS = TASKS_PER_CLIENT * STRATEGY_CLIENTS
+};
 
 /* How many faults of each kind one schedule may have. */
 struct fault_budget {
@@ -24,7 +29,8 @@ struct strategy {
     struct random random;
     bool spares_store;
     const struct situations *situations; /* faults are aimed at them; NULL: they strike at a step */
-    /* By task of a C lock, or by client of hosted programs: who has the highest goes first; steps of nobody come last. */
+    /* By task of a C lock, or by client of hosted programs: who has the highest goes first; steps of nobody come last.
+     */
     uint64_t priority[STRATEGY_CHAINS];
     uint64_t changes[STRATEGY_DEPTH - 1], lowest;
     struct planned_fault {
@@ -42,8 +48,8 @@ struct strategy {
 void strategy_begin(struct strategy *strategy, const struct search_world *world, enum strategy_kind kind,
                     enum fault_plan plan, uint64_t seed, const struct fault_budget *budget, uint64_t horizon,
                     const struct situations *situations);
-struct choice strategy_choose(struct strategy *strategy, const struct search_world *world,
-                              const struct choice *choices, int count);
+struct choice strategy_choose(struct strategy *strategy, const struct search_world *world, const struct choice *choices,
+                              int count);
 
 /* Draws a fault's target and duration. The world may not allow the fault now. */
 struct choice strategy_fault_draw(struct strategy *strategy, const struct search_world *world, enum choice_kind kind);
@@ -64,8 +70,8 @@ struct exhaustive {
 
 /* Returns to the first choice of the current schedule. */
 void exhaustive_begin(struct exhaustive *exhaustive);
-struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct search_world *world, const struct choice *choices,
-                                int count);
+struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct search_world *world,
+                                const struct choice *choices, int count);
 /* Advances to the next schedule, after the current one was run to its end. False: it was the last. */
 bool exhaustive_next(struct exhaustive *exhaustive);
 void exhaustive_free(struct exhaustive *exhaustive);

@@ -1,5 +1,5 @@
-/* A workload: what all clients of a schedule ask their library for, a list of calls for each thread of each client. Of a
- * C lock it says only how many clients there are: each makes its turns.
+/* A workload: what all clients of a schedule ask their library for, a list of calls for each thread of each client. Of
+ * a C lock it says only how many clients there are: each makes its turns.
  *
  * As text, a line for each call, in the order in which a thread makes them:
  *

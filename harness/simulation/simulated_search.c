@@ -9,7 +9,7 @@
 #include "harness/search/search.h"
 #include "harness/simulation/world_choices.h"
 
-enum { USUAL_COURSES = 8 }; /* of which situations are noted where clients do not do the same in each */
+enum { USUAL_COURSES = 8 }; /* whose situations are noted, where clients do not do the same in each */
 
 _Static_assert((int)CHECKERS_MOST <= (int)SEARCH_PROPERTIES, "each checker is a property");
 _Static_assert((int)WORLD_CHECKPOINTS < (int)SEARCH_PLACES, "each checkpoint is a place, and the beginning is one");
@@ -238,7 +238,7 @@ static void simulated_watch(struct search_world *search, const struct schedule *
 }
 
 static void simulated_introduce(const struct search_world *search, json_t *result) {
-    (void)search, (void)result; /* whoever has asked for the lock knows it */
+    (void)search, (void)result; /* the caller has named the lock */
 }
 
 static void simulated_describe(const struct search_world *search, bool kept, json_t *result) {
@@ -282,9 +282,7 @@ static int checker_count(void) {
     return count;
 }
 
-bool simulated_search_open(struct simulated_search *simulated, const struct world_settings *settings,
-                           struct history_error *error) {
-    if (!world_open(&simulated->world, settings, error)) return false;
+void simulated_search_make(struct simulated_search *simulated, const struct world_settings *settings) {
     simulated->search = (struct search_world){.operations = &OPERATIONS,
                                               .space = &SIMULATED_CHOICES,
                                               .property_count = checker_count(),
@@ -298,6 +296,12 @@ bool simulated_search_open(struct simulated_search *simulated, const struct worl
                                               .usual_courses = settings->varied ? USUAL_COURSES : 1,
                                               .rehearses = settings->bound_ms > 0, /* client_traces.h */
                                               .ends_quiet = settings->bound_ms > 0};
+}
+
+bool simulated_search_open(struct simulated_search *simulated, const struct world_settings *settings,
+                           struct history_error *error) {
+    if (!world_open(&simulated->world, settings, error)) return false;
+    simulated_search_make(simulated, settings);
     simulated->reader = history_reader_open(settings->history, error);
     return simulated->reader != NULL;
 }

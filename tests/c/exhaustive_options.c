@@ -4,21 +4,23 @@
 #include <string.h>
 
 #include "harness/search/strategy.h"
+#include "harness/simulation/simulated_search.h"
 #include "harness/simulation/world_choices.h"
 
-static struct world world;
+static struct simulated_search simulated;
 
 /* All commands of all clients are on their way, and messages have arrived for all of them. */
 static void everything_happens(void) {
     static struct shared_page page;
-    world.page = &page;
-    world.settings.nodes = WORLD_NODES;
-    world.settings.replicas = WORLD_REPLICAS;
-    world.client_count = WORLD_CLIENTS;
-    world.current = 0;
+    struct world *world = &simulated.world;
+    world->page = &page;
+    world->settings.nodes = WORLD_NODES;
+    world->settings.replicas = WORLD_REPLICAS;
+    world->client_count = WORLD_CLIENTS;
+    world->current = 0;
     for (int number = 0; number < WORLD_TASKS; number++) {
-        struct explored_task *task = world_task(&world, number);
-        world.clients[number / TASKS_PER_CLIENT].work.place = &page.tasks[number];
+        struct explored_task *task = world_task(world, number);
+        world->clients[number / TASKS_PER_CLIENT].work.place = &page.tasks[number];
         task->number = number;
         task->state = EXPLORED_TASK_SENDING;
         task->command_kind = COMMAND_REQUEST;
@@ -29,10 +31,10 @@ static void everything_happens(void) {
 /* A target of a fault has a number below WORLD_TASKS, whatever the fault strikes. */
 static int possible_faults(int64_t amount) {
     int count = 0;
-    for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
+    for (int each = 0; each < SIMULATED_CHOICES.fault_count; each++)
         for (int who = 0; who < WORLD_TASKS; who++) {
-            struct choice fault = {(enum choice_kind)kind, who, choice_has_amount((enum choice_kind)kind) ? amount : 0};
-            count += world_allows(&world, fault);
+            enum choice_kind kind = SIMULATED_CHOICES.faults[each];
+            count += world_allows(&simulated.world, (struct choice){kind, who, choice_has_amount(kind) ? amount : 0});
         }
     return count;
 }
@@ -41,11 +43,13 @@ int main(void) {
     static struct fault_budget budget;
     struct choice choices[WORLD_CHOICES];
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) budget.most[kind] = 1;
-    struct exhaustive exhaustive = {.bound = 1, .lease_ms = 1000, .budget = &budget};
+    struct exhaustive exhaustive = {.bound = 1, .budget = &budget};
+    const struct world_settings settings = {.lease_ms = 1000};
+    simulated_search_make(&simulated, &settings);
     everything_happens();
-    int steps = world_choices(&world, choices);
+    int steps = world_choices(&simulated.world, choices);
     exhaustive_begin(&exhaustive);
-    (void)exhaustive_choose(&exhaustive, &world, choices, steps);
+    (void)exhaustive_choose(&exhaustive, &simulated.search, choices, steps);
     int options = (int)exhaustive.points[0].options, possible = steps + possible_faults(3000);
     printf("{\"options\": %d, \"possible\": %d}\n", options, possible);
     exhaustive_free(&exhaustive);

@@ -9,29 +9,21 @@
 #include <string.h>
 
 #include "harness/search/novelty.h"
-#include "harness/simulation/world_choices.h"
+#include "tests/c/played_world.h"
 
-enum { SESSIONS = 200, ORDER = 5, CLIENTS = 3, TASKS = TASKS_PER_CLIENT * CLIENTS };
+enum { SESSIONS = 200, ORDER = 5, TASKS = PLAYED_TASKS };
 
 static const int SECRET[ORDER] = {4, 1, 3, 0, 2};
-static struct world world; /* only its settings, clients and steps are used */
 static uint64_t steps_of[TASKS];
 
-bool world_allows(const struct world *asked, struct choice choice) {
-    return asked == &world && choice.kind == CHOICE_TASK;
+static bool novelty_allows(const struct search_world *world, struct choice choice) {
+    (void)world;
+    return choice.kind == CHOICE_TASK; /* no fault strikes */
 }
 
-struct choice world_usual_choice(const struct world *asked, const struct choice *choices, int count) {
-    return choices[asked->current < count ? asked->current : 0];
-}
-
-uint64_t world_steps_of(const struct world *asked, struct choice choice) {
-    return asked == &world ? steps_of[choice.who] : 0;
-}
-
-const struct explored_task *world_task_const(const struct world *asked, int number) {
-    (void)asked, (void)number;
-    return NULL; /* no fault strikes */
+static uint64_t novelty_steps_of(const struct search_world *world, struct choice step) {
+    (void)world;
+    return steps_of[step.who];
 }
 
 static struct choice choices[TASKS];
@@ -41,18 +33,18 @@ static uint64_t sum;
 static int play(struct novelty *novelty, struct schedule *schedule, struct strategy *strategy, struct mutant *mutant) {
     int followed = 0;
     memset(steps_of, 0, sizeof steps_of);
-    world.current = 0;
+    played_current = 0;
     schedule->count = 0;
-    for (world.steps = 0; world.steps < ORDER; world.steps++) {
-        struct choice usual = world_usual_choice(&world, choices, TASKS);
-        struct choice chosen = mutant ? mutant_choose(mutant, &world, choices, TASKS, usual)
-                                      : strategy_choose(strategy, &world, choices, TASKS);
+    for (played_steps = 0; played_steps < ORDER; played_steps++) {
+        struct choice usual = played_usual(&played_world, choices, TASKS);
+        struct choice chosen = mutant ? mutant_choose(mutant, &played_world, choices, TASKS, usual)
+                                      : strategy_choose(strategy, &played_world, choices, TASKS);
         if (!choice_same(chosen, usual))
             schedule_add(schedule, (struct deviation){usual, steps_of[usual.who] + 1, chosen});
-        if (followed == (int)world.steps && chosen.who == SECRET[followed]) followed++;
+        if (followed == (int)played_steps && chosen.who == SECRET[followed]) followed++;
         sum = sum * 31 + (uint64_t)chosen.who;
         steps_of[chosen.who]++;
-        world.current = chosen.who;
+        played_current = chosen.who;
         novelty_reach(novelty, (uint64_t)followed);
     }
     return followed;
@@ -60,7 +52,7 @@ static int play(struct novelty *novelty, struct schedule *schedule, struct strat
 
 static bool session_finds(uint64_t session, bool learns) {
     struct novelty novelty = {0};
-    struct schedule schedule = {0};
+    struct schedule schedule = {.workload.clients = PLAYED_CLIENTS};
     const struct fault_budget nothing = {.total = 0};
     bool found = false;
     for (uint64_t each = 0; each < NOVELTY_SESSION; each++) {
@@ -69,8 +61,8 @@ static bool session_finds(uint64_t session, bool learns) {
         uint64_t seed = session * NOVELTY_SESSION + each;
         bool changes = learns && each % 2 && novelty.count > 0;
         novelty_schedule_begin(&novelty);
-        if (changes) mutant_begin(&mutant, &novelty, &world, seed, &nothing, ORDER);
-        else strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &nothing, 1000, ORDER, NULL);
+        if (changes) mutant_begin(&mutant, &novelty, &played_world, seed, &nothing, ORDER);
+        else strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &nothing, ORDER, NULL);
         found |= play(&novelty, &schedule, &strategy, changes ? &mutant : NULL) == ORDER;
         novelty_schedule_end(&novelty, &schedule, seed);
         if (changes) mutant_free(&mutant);
@@ -88,7 +80,8 @@ static int sessions_that_find(bool learns) {
 }
 
 int main(void) {
-    world.settings.clients = world.client_count = CLIENTS;
+    played_operations.allows = novelty_allows;
+    played_operations.steps_of = novelty_steps_of;
     for (int task = 0; task < TASKS; task++) choices[task] = (struct choice){CHOICE_TASK, task, 0};
     int drawn = sessions_that_find(false), learned = sessions_that_find(true);
     uint64_t first = sum;

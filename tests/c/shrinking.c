@@ -10,8 +10,9 @@
 
 #include "harness/search/search.h"
 #include "harness/search/shrink.h"
+#include "tests/c/played_world.h"
 
-enum { LINES = 16, LEASE_MS = 1000, NO_EFFECT = 100, SEED = 7, NUMBER = 3 };
+enum { LINES = 16, NO_EFFECT = 100, SEED = 7, NUMBER = 3 };
 enum { WANTED = 0, OTHER = 1, UNWANTED = 2 }; /* checkers: of the first two a violation counts, the first was found */
 
 /* A schedule violates if all lines of one of the two are in it, with so many clients (0: any number). */
@@ -183,45 +184,49 @@ uint64_t search_seed(uint64_t seed, uint64_t number) {
 static bool has_line(const struct schedule *schedule, const char *wanted) {
     char line[SCHEDULE_LINE];
     for (size_t each = 0; each < schedule->count; each++)
-        if (strcmp(deviation_write(&schedule->deviations[each], line), wanted) == 0) return true;
+        if (strcmp(deviation_write(&SIMULATED_CHOICES, &schedule->deviations[each], line), wanted) == 0) return true;
     return false;
 }
 
-static bool is_caused(const struct cause *cause, const struct schedule *schedule, int clients) {
-    if (!cause->lines[0] || cause->clients != clients) return false;
+static bool is_caused(const struct cause *cause, const struct schedule *schedule) {
+    if (!cause->lines[0] || cause->clients != schedule->workload.clients) return false;
     for (int each = 0; each < 4 && cause->lines[each]; each++)
         if (!has_line(schedule, cause->lines[each])) return false;
     return true;
 }
 
-struct search_outcome search_replay(struct schedule_search *search, const struct schedule *schedule, int clients,
-                                    uint64_t seed, uint64_t number, bool *used) {
-    struct search_outcome outcome = {.opened = true};
+struct search_outcome search_replay(struct search *search, const struct schedule *schedule, uint64_t seed,
+                                    uint64_t number, bool anew, bool *used) {
+    struct search_outcome outcome = {.played = true};
     runs++;
-    asked_wrongly |= seed != search_seed(SEED, NUMBER) || number != NUMBER || used;
+    asked_wrongly |= seed != search_seed(SEED, NUMBER) || number != NUMBER || anew || used;
+    workload_copy(&search->schedule.workload, &schedule->workload);
     search->schedule.count = 0;
     for (size_t each = 0; each < schedule->count; each++)
         if (schedule->deviations[each].step < NO_EFFECT) schedule_add(&search->schedule, schedule->deviations[each]);
-    for (int each = 0; each < CHECKERS_MOST; each++) outcome.status[each] = VERDICT_HOLDS;
+    for (int each = 0; each < SEARCH_PROPERTIES; each++) outcome.status[each] = VERDICT_HOLDS;
     outcome.status[UNWANTED] = VERDICT_VIOLATED;
-    for (int each = 0; each < CHECKERS_MOST; each++) outcome.sorts[each] = 1;
+    for (int each = 0; each < SEARCH_PROPERTIES; each++) outcome.sorts[each] = 1;
     for (int each = 0; each < 2; each++)
-        if (is_caused(&played->causes[each], schedule, clients)) outcome.status[played->violates] = VERDICT_VIOLATED;
+        if (is_caused(&played->causes[each], schedule)) outcome.status[played->violates] = VERDICT_VIOLATED;
     return outcome;
 }
 
 static void play(const struct shrink_case *asked, const char *separator) {
-    static struct world world;
+    static struct search search;
+    static struct schedule smallest;
     struct search_settings settings = {.seed = SEED, .shrink_runs = asked->runs};
-    struct schedule_search search = {.world = &world, .settings = &settings, .found_origin = NUMBER};
-    int clients = asked->clients;
     char line[SCHEDULE_LINE];
     played = asked;
     runs = 0;
     asked_wrongly = false;
-    world.settings.lease_ms = LEASE_MS;
+    memset(&search, 0, sizeof search);
+    search.world = &played_world;
+    search.settings = &settings;
+    search.found_number = search.found_origin = NUMBER;
+    search.found.workload.clients = asked->clients;
     settings.required[WANTED] = settings.required[OTHER] = 1;
-    for (int each = 0; each < CHECKERS_MOST; each++) {
+    for (int each = 0; each < SEARCH_PROPERTIES; each++) {
         search.found_outcome.status[each] = VERDICT_HOLDS;
         search.found_outcome.sorts[each] = 1;
     }
@@ -229,17 +234,18 @@ static void play(const struct shrink_case *asked, const char *separator) {
     for (int each = 0; each < LINES && asked->lines[each]; each++) {
         struct deviation deviation = {.usual.amount = 1, .instead.amount = 1};
         const char *reason;
-        if (!deviation_read(asked->lines[each], &deviation, &reason)) exit(2);
+        if (!deviation_read(&SIMULATED_CHOICES, asked->lines[each], &deviation, &reason)) exit(2);
         bool has_amount = choice_has_amount(deviation.instead.kind);
         left_over |= deviation.usual.amount || (deviation.instead.amount && !has_amount);
         schedule_add(&search.found, deviation);
     }
-    search_shrink(&search, NUMBER, &clients);
+    (void)search_shrink(&search, &smallest);
     printf("%s\"%s\": {\"clients\": %d, \"runs\": %" PRId64 ", \"asked_wrongly\": %s, \"lines\": [", separator,
-           asked->name, clients, runs, asked_wrongly ? "true" : "false");
-    for (size_t each = 0; each < search.schedule.count; each++)
-        printf("%s\"%s\"", each ? ", " : "", deviation_write(&search.schedule.deviations[each], line));
+           asked->name, smallest.workload.clients, runs, asked_wrongly ? "true" : "false");
+    for (size_t each = 0; each < smallest.count; each++)
+        printf("%s\"%s\"", each ? ", " : "", deviation_write(&SIMULATED_CHOICES, &smallest.deviations[each], line));
     printf("]}");
+    schedule_free(&smallest);
     schedule_free(&search.found);
     schedule_free(&search.schedule);
 }
@@ -249,7 +255,7 @@ static void say_accepted(void) {
     const char *separator = "", *reason;
     printf(", \"accepted\": [");
     for (size_t each = 0; each < sizeof REFUSED / sizeof REFUSED[0]; each++) {
-        if (!deviation_read(REFUSED[each], &deviation, &reason)) continue;
+        if (!deviation_read(&SIMULATED_CHOICES, REFUSED[each], &deviation, &reason)) continue;
         printf("%s\"%s\"", separator, REFUSED[each]);
         separator = ", ";
     }

@@ -8,40 +8,61 @@
 #include <string.h>
 
 #include "harness/search/strategy.h"
-#include "harness/simulation/world_choices.h"
+#include "tests/c/played_world.h"
 
-enum { SEEDS = 4000, HORIZON = 40, CLIENTS = 3, TASKS = TASKS_PER_CLIENT * CLIENTS, NODES = 2, REPLICAS = 2 };
-enum { LEASE_MS = 1000, EXHAUSTIVE_STEPS = 4, EXHAUSTIVE_CHOICES = 3 };
+enum { SEEDS = 4000, HORIZON = 40, TASKS = PLAYED_TASKS, LEASE_MS = PLAYED_LEASE_MS };
+enum { EXHAUSTIVE_STEPS = 4, EXHAUSTIVE_CHOICES = 3 };
 
-static struct world world; /* only its settings, clients and steps are used */
 static uint64_t allowed_from;
 static bool (*allows)(struct choice choice);
 
-bool world_allows(const struct world *asked, struct choice choice) {
-    return asked->steps >= allowed_from && (!allows || allows(choice));
+static bool strategies_allows(const struct search_world *world, struct choice choice) {
+    (void)world;
+    return played_steps >= allowed_from && (!allows || allows(choice));
 }
 
-struct choice world_usual_choice(const struct world *asked, const struct choice *choices, int count) {
-    return choices[asked->current < count ? asked->current : 0];
+static uint64_t strategies_steps_of(const struct search_world *world, struct choice step) {
+    (void)world;
+    return step.kind == CHOICE_TASK ? played_steps : 0;
 }
 
-uint64_t world_steps_of(const struct world *asked, struct choice choice) {
-    return choice.kind == CHOICE_TASK ? asked->steps : 0;
+/* Where each task is: the node that it talks to, or the resource; and the name of its situation. */
+static struct {
+    int node;
+    uint64_t situation;
+} tasks[TASKS];
+
+static bool strategies_strikes_resource(const struct search_world *world, struct choice fault) {
+    (void)world;
+    return (int)fault.kind > CHOICE_LOSE_MESSAGE && tasks[fault.who].node == WORLD_RESOURCE;
 }
 
-static struct explored_task tasks[TASKS];
+static uint64_t strategies_situation(const struct search_world *world, struct choice step) {
+    (void)world;
+    return step.kind == CHOICE_TASK ? tasks[step.who].situation : 0;
+}
 
-const struct explored_task *world_task_const(const struct world *asked, int number) {
-    return asked == &world ? &tasks[number] : NULL;
+static struct choice strategies_aimed(const struct search_world *world, struct choice fault, struct choice step) {
+    (void)world;
+    int node = tasks[step.who].node;
+    if (choice_strikes_client(fault.kind)) fault.who = step.who / TASKS_PER_CLIENT;
+    else if (choice_strikes_message(fault.kind)) fault.who = step.who;
+    else if (choice_strikes_node(fault.kind) && node >= 0) fault.who = node;
+    else if (choice_strikes_replica(fault.kind) && node >= 0)
+        fault.who = replica_number(node, replica_server(fault.who));
+    return fault;
 }
 
 static struct choice choices[TASKS];
 
 static void world_reset(void) {
-    memset(&world, 0, sizeof world);
-    world.settings.nodes = NODES;
-    world.settings.replicas = REPLICAS;
-    world.client_count = CLIENTS;
+    played_operations.allows = strategies_allows;
+    played_operations.steps_of = strategies_steps_of;
+    played_operations.strikes_resource = strategies_strikes_resource;
+    played_operations.situation = strategies_situation;
+    played_operations.aimed = strategies_aimed;
+    played_steps = 0;
+    played_current = 0;
     allowed_from = 0;
     allows = NULL;
     for (int task = 0; task < TASKS; task++) choices[task] = (struct choice){CHOICE_TASK, task, 0};
@@ -68,13 +89,13 @@ static void say_pct(void) {
         struct strategy strategy;
         int before = -1, changed = 0;
         bool demoted[TASKS] = {false};
-        strategy_begin(&strategy, STRATEGY_PCT, seed, &none, LEASE_MS, HORIZON, NULL);
-        for (world.steps = 0; world.steps < HORIZON; world.steps++) {
-            struct choice chosen = strategy_choose(&strategy, &world, choices, TASKS);
+        strategy_begin(&strategy, &played_world, STRATEGY_PCT, FAULTS_DRAWN, seed, &none, HORIZON, NULL);
+        for (played_steps = 0; played_steps < HORIZON; played_steps++) {
+            struct choice chosen = strategy_choose(&strategy, &played_world, choices, TASKS);
             if (before < 0) first[chosen.who]++;
             if (before >= 0 && chosen.who != before) {
                 changed++;
-                moments[world.steps * 4 / HORIZON]++;
+                moments[played_steps * 4 / HORIZON]++;
                 demoted[before] = true;
             }
             back += demoted[chosen.who];
@@ -92,19 +113,19 @@ static bool is_step_of_clock(void) {
     struct strategy strategy;
     const struct fault_budget none = {0};
     struct choice mixed[] = {{CHOICE_CLOCK, 0, 0}, {CHOICE_LATE, 0, 0}, {CHOICE_TASK, 5, 0}};
-    strategy_begin(&strategy, STRATEGY_PCT, 1, &none, LEASE_MS, HORIZON, NULL);
-    return strategy_choose(&strategy, &world, mixed, 3).kind == CHOICE_TASK;
+    strategy_begin(&strategy, &played_world, STRATEGY_PCT, FAULTS_DRAWN, 1, &none, HORIZON, NULL);
+    return strategy_choose(&strategy, &played_world, mixed, 3).kind == CHOICE_TASK;
 }
 
 static void say_others(void) {
     int64_t uniform[TASKS] = {0}, usual[TASKS] = {0}, task_first = is_step_of_clock();
     const struct fault_budget none = {0};
     struct strategy strategy;
-    strategy_begin(&strategy, STRATEGY_UNIFORM, 1, &none, LEASE_MS, HORIZON, NULL);
-    for (int each = 0; each < SEEDS; each++) uniform[strategy_choose(&strategy, &world, choices, TASKS).who]++;
-    strategy_begin(&strategy, STRATEGY_USUAL, 1, &none, LEASE_MS, HORIZON, NULL);
-    world.current = 4;
-    for (int each = 0; each < SEEDS; each++) usual[strategy_choose(&strategy, &world, choices, TASKS).who]++;
+    strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, 1, &none, HORIZON, NULL);
+    for (int each = 0; each < SEEDS; each++) uniform[strategy_choose(&strategy, &played_world, choices, TASKS).who]++;
+    strategy_begin(&strategy, &played_world, STRATEGY_USUAL, FAULTS_DRAWN, 1, &none, HORIZON, NULL);
+    played_current = 4;
+    for (int each = 0; each < SEEDS; each++) usual[strategy_choose(&strategy, &played_world, choices, TASKS).who]++;
     say("uniform", uniform, TASKS);
     say("usual", usual, TASKS);
     say("task_first", &task_first, 1);
@@ -121,7 +142,7 @@ static void strike(struct struck *struck, struct choice fault) {
     int64_t amount = fault.amount < 0 ? -fault.amount : fault.amount;
     struck->halves[amount % (LEASE_MS / 2) == 0 && amount <= 3 * LEASE_MS ? amount / (LEASE_MS / 2) : 5]++;
     struck->backwards += fault.amount < 0;
-    struck->quarters[world.steps * 4 / HORIZON]++;
+    struck->quarters[played_steps * 4 / HORIZON]++;
 }
 
 static void say_faults(const char *name, enum choice_kind kind, int most) {
@@ -132,10 +153,10 @@ static void say_faults(const char *name, enum choice_kind kind, int most) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct strategy strategy;
         int count = 0;
-        strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &budget, LEASE_MS, HORIZON, NULL);
-        for (world.steps = 0; world.steps < HORIZON; world.steps++) {
+        strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &budget, HORIZON, NULL);
+        for (played_steps = 0; played_steps < HORIZON; played_steps++) {
             struct choice chosen;
-            while ((chosen = strategy_choose(&strategy, &world, choices, TASKS)).kind != CHOICE_TASK) {
+            while ((chosen = strategy_choose(&strategy, &played_world, choices, TASKS)).kind != CHOICE_TASK) {
                 strike(&struck, chosen);
                 count += chosen.kind == kind;
             }
@@ -167,10 +188,10 @@ static void say_few(void) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct strategy strategy;
         int count = 0;
-        strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &budget, LEASE_MS, HORIZON, NULL);
-        for (world.steps = 0; world.steps < 2 * HORIZON; world.steps++) {
+        strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &budget, HORIZON, NULL);
+        for (played_steps = 0; played_steps < 2 * HORIZON; played_steps++) {
             struct choice chosen;
-            while ((chosen = strategy_choose(&strategy, &world, choices, TASKS)).kind != CHOICE_TASK) {
+            while ((chosen = strategy_choose(&strategy, &played_world, choices, TASKS)).kind != CHOICE_TASK) {
                 count++;
                 kinds[chosen.kind == CHOICE_CRASH ? 0 : chosen.kind == CHOICE_PAUSE ? 1 : 2]++;
                 spared += chosen.kind == CHOICE_DROP_REQUEST && (chosen.who == 0 || chosen.who == 3);
@@ -190,14 +211,15 @@ static void say_late(void) {
     struct fault_budget budget = {.most = {[CHOICE_CRASH] = 1}};
     int64_t struck[2] = {-1, 0}, quiet = -1, seed = 0;
     do {
-        strategy_begin(&strategy, STRATEGY_UNIFORM, (uint64_t)seed++, &budget, LEASE_MS, HORIZON / 4, NULL);
+        strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, (uint64_t)seed++, &budget, HORIZON / 4,
+                       NULL);
     } while (strategy.fault_count == 0);
     strategy.ends_quiet = true;
     allowed_from = HORIZON / 2;
-    for (world.steps = 0; world.steps < HORIZON; world.steps++) {
-        struct choice chosen = strategy_choose(&strategy, &world, choices, TASKS);
-        if (chosen.kind == CHOICE_CRASH && struck[1]++ == 0) struck[0] = (int64_t)world.steps;
-        if (chosen.kind == CHOICE_QUIET && quiet < 0) quiet = (int64_t)world.steps;
+    for (played_steps = 0; played_steps < HORIZON; played_steps++) {
+        struct choice chosen = strategy_choose(&strategy, &played_world, choices, TASKS);
+        if (chosen.kind == CHOICE_CRASH && struck[1]++ == 0) struck[0] = (int64_t)played_steps;
+        if (chosen.kind == CHOICE_QUIET && quiet < 0) quiet = (int64_t)played_steps;
     }
     say("late_struck", struck, 2);
     say("late_quiet", &quiet, 1);
@@ -212,20 +234,19 @@ static void say_late(void) {
 static struct situations situations_of_two(bool spares_store) {
     struct situations situations = {.spares_store = spares_store};
     static const int order[] = {0, 1, 2, 3, 5};
-    world.checkpoints[1] = "waits";
-    world.checkpoints[2] = "releases";
-    world.checkpoints[3] = "renews";
     for (int task = 0; task < TASKS; task++) {
-        tasks[task].checkpoint = task == 5 ? 2 : task == 4 ? 3 : 1;
-        tasks[task].state = task == 0 || task == 2 ? EXPLORED_TASK_SENDING : EXPLORED_TASK_READY;
+        bool sends = task == 0 || task == 2;
+        uint64_t checkpoint = task == 5 ? 2 : task == 4 ? 3 : 1;
         tasks[task].node = task == 2 || task == 3 ? WORLD_RESOURCE : task == 5;
+        tasks[task].situation = checkpoint << 8 | (uint64_t)sends << 4 | (uint64_t)(sends && task == 2) << 1 |
+                                (uint64_t)(task % TASKS_PER_CLIENT);
     }
     for (int course = 0; course < 2; course++) {
         situations_begin(&situations);
         for (int step = 0; step < HORIZON; step++) {
             int who = step == HORIZON / 2 ? 5 : order[step % 4];
             if (course == 1 && step % (HORIZON / 3) == 1) who = 4;
-            situations_note(&situations, &world, who);
+            situations_note(&situations, &played_world, (struct choice){CHOICE_TASK, who, 0});
         }
     }
     return situations;
@@ -243,10 +264,10 @@ static void say_aimed(const char *name, enum choice_kind kind, bool spares_store
         struct strategy strategy;
         int64_t steps[TASKS] = {0};
         bool struck = false;
-        strategy_begin(&strategy, STRATEGY_UNIFORM, seed, &budget, LEASE_MS, HORIZON, &situations);
+        strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &budget, HORIZON, &situations);
         strategy.ends_quiet = true;
-        for (world.steps = 0; world.steps < 4 * HORIZON; world.steps++) {
-            struct choice chosen = strategy_choose(&strategy, &world, choices, TASKS);
+        for (played_steps = 0; played_steps < 4 * HORIZON; played_steps++) {
+            struct choice chosen = strategy_choose(&strategy, &played_world, choices, TASKS);
             if (chosen.kind == CHOICE_QUIET) {
                 quiet++;
                 break;
@@ -255,7 +276,7 @@ static void say_aimed(const char *name, enum choice_kind kind, bool spares_store
                 steps[chosen.who]++;
                 continue;
             }
-            late += world.steps > 2 * HORIZON;
+            late += played_steps > 2 * HORIZON;
             struck = true;
             whom[choice_strikes_replica(kind) ? replica_node(chosen.who) : chosen.who]++;
             if (chosen.who == 4 && kind == CHOICE_DROP_REQUEST) before[steps[4] < 3 ? steps[4] : 3]++;
@@ -277,7 +298,7 @@ static bool is_of_waiters(struct choice choice) {
 
 static bool is_replica(struct choice choice) {
     if (choice.kind == CHOICE_QUIET) return true;
-    return choice.who >= 0 && replica_node(choice.who) < NODES && replica_server(choice.who) <= REPLICAS;
+    return choice.who >= 0 && replica_node(choice.who) < PLAYED_NODES && replica_server(choice.who) <= PLAYED_REPLICAS;
 }
 
 static void say_aims(void) {
@@ -308,16 +329,16 @@ static int compare(const void *one, const void *other) {
 /* The number of schedules of four steps with three choices each, how many of them differ, the most faults in one, and
  * the number of durations that are not three leases. */
 static void say_all(const char *name, int bound, struct fault_budget budget) {
-    struct exhaustive exhaustive = {.bound = bound, .lease_ms = LEASE_MS, .budget = &budget};
+    struct exhaustive exhaustive = {.bound = bound, .budget = &budget};
     static uint64_t seen[10000];
     int64_t counts[4] = {0};
     do {
         struct choice taken[EXHAUSTIVE_STEPS];
         int64_t faults = 0;
         exhaustive_begin(&exhaustive);
-        for (world.steps = 0; world.steps < EXHAUSTIVE_STEPS; world.steps++) {
-            struct choice chosen = exhaustive_choose(&exhaustive, &world, choices, EXHAUSTIVE_CHOICES);
-            taken[world.steps] = chosen;
+        for (played_steps = 0; played_steps < EXHAUSTIVE_STEPS; played_steps++) {
+            struct choice chosen = exhaustive_choose(&exhaustive, &played_world, choices, EXHAUSTIVE_CHOICES);
+            taken[played_steps] = chosen;
             faults += (int)chosen.kind >= CHOICE_FAULTS_FROM;
             counts[3] += chosen.amount != (choice_has_amount(chosen.kind) ? 3 * LEASE_MS : 0);
         }
@@ -350,9 +371,9 @@ static void say_replay(void) {
     allows = no_crash;
     replay_begin(&replay, &schedule);
     for (int each = 0; each < 10; each++) {
-        world.steps = (uint64_t)each / 2; /* each step is asked for twice: a deviation is used once */
-        struct choice chosen = replay_choose(&replay, &world, usual);
-        kinds[each] = chosen.kind;
+        played_steps = (uint64_t)each / 2; /* each step is asked for twice: a deviation is used once */
+        struct choice chosen = replay_choose(&replay, &played_world, usual);
+        kinds[each] = chosen.kind == CHOICE_TASK ? 0 : chosen.kind == CHOICE_PAUSE ? 1 : 2;
         whom[each] = chosen.who;
     }
     replay_free(&replay);

@@ -31,8 +31,6 @@ WRITTEN_IN = (*TOPS, "adapters", "bench", "ci", "docs", "findings", "scenarios",
 WRITTEN_AS = {".c", ".h", ".py", ".md", ".toml", ".java", ".go", ".js", ".mjs", ".cs", ".rb"}
 BUILT = {"node_modules", "target", "build"}
 NOT_YET_PLAIN = (
-    "harness/explorer",
-    "harness/library_search",
     "tests/explore",
 )
 

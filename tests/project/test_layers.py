@@ -67,7 +67,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "harness/simulation": (
         (
-            "faults/names",
+            "checkers/engine/judge.h",
             "harness/client/client.h",
             "harness/client/drawn_work.h",
             "harness/environment/env_ops.h",
@@ -77,8 +77,9 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/process/preload/clock_page.h",
             "harness/resource/resource.h",
             "harness/scheduler",
+            "harness/search",
         ),
-        ("hiredis/",),
+        ("hiredis/", "jansson.h"),
     ),
     "harness/client_group": (
         (
@@ -90,22 +91,32 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         (),
     ),
-    "harness/explorer": (
+    "harness/search": (
         (
-            "checkers/engine/judge.h",
-            "harness/client/plugin.h",
+            "checkers/engine/checker.h",
+            "checkers/promises/promises.h",
+            "faults/names",
             "harness/scheduler/clock.h",
             "harness/scheduler/random.h",
+        ),
+        ("jansson.h",),
+    ),
+    "harness/explore": (
+        (
+            "harness/client/plugin.h",
+            "harness/library",
+            "harness/scheduler/clock.h",
+            "harness/search",
             "harness/simulation",
         ),
-        ("hiredis/", "jansson.h"),
+        ("jansson.h",),
     ),
     "harness/library": (
         (
             "checkers/promises/promises.h",
             "harness/library_service",
             "harness/scheduler",
-            "harness/simulation/mix.h",
+            "harness/search",
         ),
         ("jansson.h",),
     ),
@@ -119,17 +130,6 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/supervisor",
         ),
         ("hiredis/", "jansson.h"),
-    ),
-    "harness/library_search": (
-        (
-            "checkers/promises/promises.h",
-            "faults/names",
-            "harness/library",
-            "harness/scheduler/clock.h",
-            "harness/scheduler/random.h",
-            "harness/simulation/mix.h",
-        ),
-        ("jansson.h",),
     ),
     "harness/lockstorm/native": (
         ("checkers/commands/render.h", "faults/common/fault.h", "harness/history/history.h", "harness/locks/common"),

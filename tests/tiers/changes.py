@@ -16,7 +16,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "findings/": ("tests/libraries/",),
     "harness/client/": ("tests/project/test_sanitized.py", "tests/conformance/test_plugin.py"),
     "harness/environment/": ("tests/project/test_sanitized.py", "tests/locks/"),
-    "harness/explorer/": ("tests/explore/", "tests/zoo/"),
+    "harness/explore/": ("tests/explore/", "tests/library_search/"),
     "harness/history/": (
         "tests/history/",
         "tests/checkers/test_memory.py",
@@ -25,7 +25,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     ),
     "harness/locks/": ("tests/locks/", "tests/project/test_sanitized.py", "scenarios/test_gc_pause.py"),
     "harness/library/": ("tests/library_search/", "tests/libraries/"),
-    "harness/library_search/": ("tests/library_search/", "tests/libraries/"),
+    "harness/search/": ("tests/explore/", "tests/library_search/", "tests/zoo/", "tests/project/test_fuzz.py"),
     "harness/lockstorm/attach/": ("tests/attach/",),
     "harness/lockstorm/cli/": ("tests/cli/",),
     "harness/lockstorm/compare/": ("tests/cli/test_compare.py",),

@@ -32,7 +32,6 @@ PROGRAMS = (  # of the project, as the Makefile builds them
     "check",
     "linearize",
     "explore",
-    "explore-library",
     "lock-adapter",
     "supervisor",
     "plugin",
