@@ -30,9 +30,7 @@ SENTENCE_GOES_ON = re.compile(r"""\n[ \t]*(?:\*(?!/)|\#|//)?[ \t]*|["']\n\s*f?["
 WRITTEN_IN = (*TOPS, "adapters", "bench", "ci", "docs", "findings", "scenarios", "tests")
 WRITTEN_AS = {".c", ".h", ".py", ".md", ".toml", ".java", ".go", ".js", ".mjs", ".cs", ".rb"}
 BUILT = {"node_modules", "target", "build"}
-NOT_YET_PLAIN = (
-    "tests/explore",
-)
+NOT_YET_PLAIN = ("tests/explore",)
 
 # The Python that chooses faults by name. Their names, meanings and proofs are in faults/names/fault_rows.c alone.
 CHOOSES_FAULTS = {
