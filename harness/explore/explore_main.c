@@ -199,11 +199,12 @@ static bool files_map(const struct explore_arguments *arguments, struct search *
 
 /* --- the program --- */
 
+static struct search search;
+
 static int search_in(struct explore_arguments *arguments, struct search_world *world) {
-    static struct search search;
     search.world = world;
     search.settings = &arguments->search;
-    if (!explore_names_read(arguments, world) || !files_map(arguments, &search)) return STATUS_BAD;
+    if (!explore_names_read(arguments, world)) return STATUS_BAD;
     int status = STATUS_INCONCLUSIVE;
     if (!search_begin(&search)) (void)inconclusive(world->reason);
     else status = arguments->replay ? replay(&search, arguments) : explore(&search);
@@ -251,7 +252,7 @@ int main(int argc, char **argv) {
                    .session = 1,
                    .short_session = 1,
                    .shrink_runs = -1}};
-    if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
+    if (!explore_options_parse(argc, argv, &arguments) || !files_map(&arguments, &search)) return STATUS_BAD;
     bool hosts = arguments.adapter.program != NULL;
     if (arguments.search.shrink_runs < 0) arguments.search.shrink_runs = hosts ? ADAPTER_SHRINK_RUNS : 0;
     return hosts ? adapter_explore(&arguments) : lock_explore(&arguments);

@@ -74,7 +74,7 @@ GROUNDS = {
     ),
     "proxy": Ground(("faults/proxy",), BUILT, ("tests/proxy", "tests/project/test_c_programs.py", "-k", "not threads")),
     "explorer": Ground(
-        ("harness/search", "harness/simulation/world_choices.c"),
+        ("harness/search", "harness/simulation/simulated_search.c", "harness/simulation/world_choices.c"),
         BUILT,
         (
             "tests/project/test_c_programs.py::test_the_quiet_phase_begins_when_no_fault_lasts",
