@@ -298,11 +298,7 @@ def test_a_wait_that_the_lock_itself_ends() -> None:
     result = search("pubsub", "kill-client", clients=2, schedules=200, wait_ms=-1, require="mutual_exclusion")
     assert result["exit"] == 0
     assert " --wait forever " in result["replay"]
-<<<<<<< HEAD
     with pytest.raises(UsageError, match="would not end"):
-=======
-    with pytest.raises(UsageError, match="a schedule with a forgotten waiter would not end"):
->>>>>>> 8a3c8e8b (search: files that are shared are mapped before a world is opened; sentences of the one reader of schedules)
         search("pubsub", "none", schedules=1, wait_ms=-1, require="liveness")
 
 

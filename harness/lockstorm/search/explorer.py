@@ -112,7 +112,7 @@ class Explorer:
         service, topology = lock.service, lock.adapter.topology if lock.adapter else "single"
         self._service, self._topology = service, topology
         self._server = paths.redis_server(server) if service == "redis" else ""
-        self._program = paths.program("explore-library" if lock.adapter else "explore")
+        self._program = paths.program("explore")
         added = library_environment() if lock.adapter else {}
         self._environment = [f"{name}={value}" for name, value in added.items()]
         nodes = lock.nodes or 1

@@ -1,4 +1,4 @@
-"""What the programs of a search print, a JSON object a line. They count schedules from 0; people, and all of this
+"""What the program of a search prints, a JSON object a line. It counts schedules from 0; people, and all of this
 package, count them from 1: the readers below add it. A key that a world has nothing to say about has its default."""
 
 import json
@@ -115,7 +115,7 @@ SearchLine = ProgressLine | SearchDone | ReplayDone | BadLine
 
 
 def read_line(text: str) -> SearchLine:
-    printed = adapt_line(json.loads(text))
+    printed = json.loads(text)
     if "progress" in printed:
         return msgspec.convert(printed, ProgressLine)
     if "line" in printed:
@@ -128,42 +128,6 @@ def read_line(text: str) -> SearchLine:
         found["number"] += 1
         found["origin"] += 1
     return msgspec.convert(printed, SearchDone)
-
-
-Printed = dict[str, Any]  # the JSON of a line, before its keys are those above
-
-
-def adapt_line(printed: Printed) -> Printed:
-    """Gives the lines of the two programs of today the keys of the one program to come."""
-    for name in ("progress", "done"):
-        tally = printed.get(name, {})
-        if "broken" in tally:
-            played = tally["schedules"]
-            tally["verdicts"] = {
-                promise: {"holds": played - count, "violated": count, "broken": count}
-                for promise, count in tally.pop("broken").items()
-            }
-    for group in printed.get("groups", ()):
-        group["violates"] = group.pop("violates", None) or group.pop("breaks", [])
-    if "breaks" in printed:
-        printed["evidence"] = printed.pop("broken")
-        printed["violated"] = printed["broken"] = printed.pop("breaks")
-    if "done" in printed and "number" in printed:
-        printed["found"] = _adapted_found(printed)
-    return printed
-
-
-def _adapted_found(printed: Printed) -> Printed:
-    keys = ("number", "violated", "broken", "evidence", "events", "anew", "control", "smallest")
-    found = {"origin": printed["number"], **{key: printed[key] for key in (*keys, "origin") if key in printed}}
-    if isinstance(printed["found"], dict):
-        return {**found, "as_found": printed["found"]}
-    clients = printed["clients"]
-    return {
-        **found,
-        "as_found": {"clients": clients, "schedule": printed["found"]},
-        "smallest": {"clients": clients, "schedule": printed["schedule"]},
-    }
 
 
 # --- adding up ---
