@@ -371,7 +371,7 @@ def test_what_is_left_of_a_resource_is_not_taken_for_another_ones(tmp_path: Path
     ("lines", "reason"),
     [
         ((*CALLS, "schedule", "before clock 900: pause-client client-1 3000"), "line 16: this never comes up"),
-        ((*CALLS, "schedule", "before clock 1: pause-client client-9 3000"), "line 16: there is no such step"),
+        ((*CALLS, "schedule", "before clock 1: pause-client client-9 3000"), "line 16: this fault has another target"),
         ((*CALLS[:2], "client-1 thread-1: jump", "schedule"), "line 11: a call is:"),
         (("workload", "schedule"), "line 9: the workload has no calls"),
         (CALLS, "the line 'schedule' is missing"),
