@@ -182,7 +182,7 @@ def choose_faults(names: str, lock: LockEntry, time: str) -> tuple[str, ...]:
 
 def _required_settings(faults: Iterable[str]) -> dict[str, Any]:
     """The fields of the trial's settings that these faults require."""
-    required: dict[str, Any] = {}
+    required: dict[str, Any] = {}  # values of fields of TrialSettings, each of its own type
     required_by: dict[str, str] = {}
     for name in faults:
         for key, value in BY_NAME[name].required_settings.items():

@@ -39,7 +39,7 @@ class StormEvent:
     length_ms: int = 0  # 0: healed as soon as it is injected
     passage: int = 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:  # the text of its file
         fields = {**vars(self), "options": dict(self.options)}
         return {key: value for key, value in fields.items() if self.passage or key != "passage"}
 
@@ -56,7 +56,7 @@ class Schedule:
     faults: tuple[str, ...]
     events: tuple[StormEvent, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:  # the text of its file
         head = {key: getattr(self, key) for key in HEAD}
         events = [event.as_json() for event in self.events]
         return {"schedule": "lockstorm", "version": VERSION, **head, "faults": list(self.faults), "events": events}
