@@ -69,7 +69,7 @@ void assumptions_fault(struct assumptions *assumptions, const struct history_rec
     }
 }
 
-/* Whether a fault is in doubt: one that was neither seen to take effect nor taken back, or all of them. */
+/* In doubt is a fault that was neither seen to take effect nor taken back, or all of them. */
 static bool faults_fail(const struct assumptions *assumptions, char *reason, size_t size) {
     const struct recorded_fault *fault = assumptions->faults.entries;
     size_t count = assumptions->faults.count;

@@ -163,7 +163,7 @@ enum {
 /* Servers count leases in whole milliseconds: one may end that much before the lease is over. */
 enum { CHECK_NS_PER_MS = 1000000, CHECK_LEASE_GRAIN_NS = 2 * CHECK_NS_PER_MS };
 
-/* Whether a client that holds the lock takes another permit when it is granted it again. */
+/* Does a client that holds the lock take another permit when it is granted it again? */
 static inline bool has_permits_to_count(const struct check_lock *lock) {
     return lock->capacity > 1 && !(lock->traits & CHECK_TRAIT_REENTRANT);
 }

@@ -85,7 +85,7 @@ static SELDOM void fairness_violate(struct checking *my, struct fairness_case sh
             shown.to_the_end ? ", as it did to the end" : "");
 }
 
-/* Whether one stamp is so much later than another that the order of their messages is certain. */
+/* Is one stamp so much later than another that the order of their messages is certain? */
 static bool is_later(const struct checking *my, int64_t early_ns, int64_t late_ns) {
     return elapsed_ns(early_ns, late_ns) > my->check->order_ns;
 }

@@ -181,7 +181,7 @@ static void fencing_given(struct checking *my, const struct event *event, const 
     }
 }
 
-/* Whether all grants that had come back were given before this one. */
+/* Were all grants that had come back given before this one? */
 static bool is_newest(const struct checking *my, const struct event *event, const struct tokens *tokens, uint64_t since,
                       bool again) {
     if (tokens->granted < since) return true;
@@ -234,8 +234,7 @@ static SELDOM void fencing_violate_stale(struct checking *my, const struct event
             (long long)record->token, &other.name, (long long)other.token);
 }
 
-/* Whether the client of an access is the rightful holder. */
-static bool holds(const struct checking *my, const struct event *event) {
+static bool is_rightful_holder(const struct checking *my, const struct event *event) {
     if (!event->lock || event->lock->capacity > 1) return false;
     const struct fencing_side *side = my_member(my, event->member);
     const struct tokens *tokens = my_lock(my, event->lock);
@@ -266,7 +265,8 @@ static SELDOM void violate_wrongful(struct checking *my, const struct event *eve
 
 static void fencing_refused(struct checking *my, const struct event *event) {
     const struct issued *seen = event->lock ? &((struct tokens *)my_lock(my, event->lock))->seen : NULL;
-    bool wrongful = seen && event->record->token && token_is_older(event->record->token, seen) && holds(my, event);
+    bool wrongful =
+        seen && event->record->token && token_is_older(event->record->token, seen) && is_rightful_holder(my, event);
     if (wrongful) violate_wrongful(my, event, seen->index);
     else my->verdict.stopped++;
 }

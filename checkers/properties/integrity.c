@@ -400,7 +400,7 @@ static SELDOM void integrity_ended(struct checking *my, const struct event *even
     }
 }
 
-/* Whether every lock has several permits: its holders work at the same time, and may overwrite each other's data. */
+/* Holders of a lock with several permits work at the same time, and may overwrite each other's data. */
 static bool holders_are_several(const struct check *check) {
     for (const struct check_lock *lock = check->locks; lock; lock = lock->next)
         if (lock->capacity < 2) return false;

@@ -140,8 +140,8 @@ static SELDOM void premature_grant(struct checking *my, const struct event *even
             &event->actor->name, &event->record->mono_ns, &other->latest.grant, &other->runs_until_ns);
 }
 
-/* Whether the lease of another client's hold certainly ran when the lock was granted, whichever of the two was first,
- * if that grant's lease runs until `until_ns` at least. */
+/* The lease of another client's hold certainly ran when the lock was granted, whichever of the two was first, if that
+ * grant's lease runs until `until_ns` at least. */
 static bool lease_ran(struct checking *my, const struct event *event, struct check_member *member, int64_t until_ns) {
     const struct lease_side *other = my_member(my, member);
     bool after = later_ns(event->record->mono_ns, CHECK_LEASE_GRAIN_NS) <= other->runs_until_ns;
