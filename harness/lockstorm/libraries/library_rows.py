@@ -40,7 +40,7 @@ class LibraryRow:
         return f"broke {'; '.join(parts)}, in {played}"
 
     @property
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:  # the fields of three types, side by side
         return {
             "adapter": self.adapter,
             **msgspec.to_builtins(self.words),

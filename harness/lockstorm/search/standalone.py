@@ -71,7 +71,7 @@ def phrases_of(adapter: str) -> Phrases:
     return phrases
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, Any]:  # TOML, before two files are joined
     try:
         return tomllib.loads(file.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

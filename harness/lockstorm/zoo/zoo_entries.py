@@ -115,7 +115,7 @@ def read_entries(path: Path) -> list[Bug]:
     ]
 
 
-def _bug_of(entry: dict[str, Any], where: str) -> Bug:
+def _bug_of(entry: dict[str, Any], where: str) -> Bug:  # TOML, which is checked here
     known = [field.name for field in fields(Bug)]
     for key, value in entry.items():
         _at(f"{where}: {key}", choose, "key", key, known)
