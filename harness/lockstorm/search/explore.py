@@ -78,12 +78,12 @@ def search_words(plan: SearchPlan) -> list[str]:
     for name, most in plan.budget.items():
         words += ["--fault", name if of_library else f"{name}={most}"]
     words += ["--faults-total", str(plan.faults_total)] if plan.faults_total else []
-    if of_library:
-        return [*words, *(word for form in plan.forms for word in ("--form", form))]
-    words += ["--require-steady", ",".join(plan.steadily)] if plan.steadily else []
     words += ["--strategy", plan.request.strategy]
     if plan.request.strategy == EXHAUSTIVE:
         words += ["--deviations", str(plan.request.deviations or DEVIATIONS_USUAL)]
+    if of_library:
+        return [*words, *(word for form in plan.forms for word in ("--form", form))]
+    words += ["--require-steady", ",".join(plan.steadily)] if plan.steadily else []
     return [*words, "--spare-store"] if plan.is_usual else words
 
 

@@ -37,9 +37,10 @@ from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, S
 
 OF_REPLICAS = ("failover", "stall-replica")
 LOSE_CONNECTIONS = ("failover", "crash-server", "crash-server-empty")
+PORTFOLIO = "portfolio"
 EXHAUSTIVE = "exhaustive"
 NOVELTY = "novelty"
-STRATEGIES = ("portfolio", "novelty", "uniform", "pct", "usual", EXHAUSTIVE)
+STRATEGIES = (PORTFOLIO, NOVELTY, "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required of a search whose faults the user chose
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
 FAIRNESS = "fairness"  # judged only if it is required, and no fault may strike
@@ -63,7 +64,7 @@ TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later o
 WORK_PARTS = 50  # a client works for this part of a lease between its read and its write
 OPTIONS_OF_LIBRARIES = (
     *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "forms", "server"),
-    *("workers", "keep_going"),
+    *("workers", "keep_going", "strategy", "deviations"),
 )
 WAIT_LEASES = 20  # how long a client waits for the lock, so that a schedule ends although nobody releases it
 
@@ -118,7 +119,7 @@ class SearchRequest:
         "--strategy",
         "How steps are chosen: docs/explore.md describes each; novelty changes schedules that reached new states. "
         "Default: portfolio.",
-        default="portfolio",
+        default=PORTFOLIO,
         metavar="|".join(STRATEGIES),
     )
     deviations: int | None = option(
@@ -253,13 +254,15 @@ class SearchPlan:
         }
         if isinstance(context, LibraryContext):
             key |= {"permits": context.permits, "forms": "; ".join(self.forms) or None}
+            if request.strategy != PORTFOLIO:
+                key["strategy"] = request.strategy
         else:
             names = ("work_ms", "wait_ms", "permits", "bound_ms", "fixed_lease", "extends", "checks_validity", "varied")
             key |= {name: getattr(context, name) for name in ("store", "clients", "replicas")}
             key |= {name: getattr(request, name) for name in ("strategy", *names)}
             key["turns"] = request.turns if context.varied else context.turns
-            if request.strategy == EXHAUSTIVE:
-                key["deviations"] = request.deviations or DEVIATIONS_USUAL
+        if request.strategy == EXHAUSTIVE:
+            key["deviations"] = request.deviations or DEVIATIONS_USUAL
         return {name: value for name, value in key.items() if value is not None}
 
 
@@ -271,6 +274,7 @@ def plan_search(request: SearchRequest) -> SearchPlan:
 def _library_plan(request: SearchRequest) -> SearchPlan:
     check_ranges(request)
     _check_applies(request)
+    _check_strategy(request)
     adapter = request.lock.removeprefix(PREFIX)
     lock = lock_named(request.lock)
     adapter_path(adapter)
@@ -294,7 +298,7 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
         steadily=(),
         schedules=request.schedules or SCHEDULES_MOST,
         seconds=request.seconds or (0 if request.schedules else SECONDS_OF_LIBRARY),
-        workers=request.workers or len(os.sched_getaffinity(0)),
+        workers=_workers(request),
         shard=parse_shard(request.shard) if request.shard else Shard(),
         forms=drawn_forms(request.forms, adapter),
     )
@@ -339,12 +343,9 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
         _check_order(lock, budget)
     context = _context(request, lock, store, budget, names)
     shard = parse_shard(request.shard) if request.shard else Shard()
-    exhaustive = request.strategy == EXHAUSTIVE
-    if exhaustive and request.shard:
-        raise UsageError("--strategy exhaustive goes from one schedule to the next: it has no shards")
     if request.schedules and shard.first >= request.schedules:
         raise UsageError(f"--schedules {request.schedules} leaves nothing to --shard {request.shard}")
-    unlimited = request.schedules is None and request.seconds is None and not exhaustive
+    unlimited = request.schedules is None and request.seconds is None and request.strategy != EXHAUSTIVE
     return SearchPlan(
         request=request,
         lock=lock,
@@ -355,7 +356,7 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
         steadily=_steadily(request, lock),
         schedules=request.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else request.seconds or 0,
-        workers=1 if exhaustive else request.workers or len(os.sched_getaffinity(0)),
+        workers=_workers(request),
         shard=shard,
     )
 
@@ -378,14 +379,24 @@ def _check_choices(request: SearchRequest) -> None:
         raise UsageError(
             "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
         )
+    _check_strategy(request)
+
+
+def _check_strategy(request: SearchRequest) -> None:
     choose("strategy", request.strategy, list(STRATEGIES))
     exhaustive = request.strategy == EXHAUSTIVE
     if request.deviations and not exhaustive:
         raise UsageError("--deviations is for --strategy exhaustive")
+    if exhaustive and request.shard:
+        raise UsageError("--strategy exhaustive goes from one schedule to the next: it has no shards")
     if request.strategy == NOVELTY and request.shard:
         raise UsageError("--strategy novelty learns from one schedule to the next: it has no shards")
     if exhaustive and request.workers and request.workers > 1:
         raise UsageError("--strategy exhaustive goes from one schedule to the next: --workers 1")
+
+
+def _workers(request: SearchRequest) -> int:
+    return 1 if request.strategy == EXHAUSTIVE else request.workers or len(os.sched_getaffinity(0))
 
 
 def _check_order(lock: LockEntry, budget: dict[str, int]) -> None:
