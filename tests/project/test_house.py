@@ -30,7 +30,6 @@ SENTENCE_GOES_ON = re.compile(r"""\n[ \t]*(?:\*(?!/)|\#|//)?[ \t]*|["']\n\s*f?["
 WRITTEN_IN = (*TOPS, "adapters", "bench", "ci", "docs", "findings", "scenarios", "tests")
 WRITTEN_AS = {".c", ".h", ".py", ".md", ".toml", ".java", ".go", ".js", ".mjs", ".cs", ".rb"}
 BUILT = {"node_modules", "target", "build"}
-NOT_YET_PLAIN = ("tests/explore",)
 
 # The Python that chooses faults by name. Their names, meanings and proofs are in faults/names/fault_rows.c alone.
 CHOOSES_FAULTS = {
@@ -163,7 +162,7 @@ def test_sentences_are_plain() -> None:
     found = {}
     for path in texts():
         place = str(path.relative_to(paths.ROOT))
-        if not place.startswith(NOT_YET_PLAIN) and (sentences := hard_to_read(path.read_text())):
+        if sentences := hard_to_read(path.read_text()):
             found[place] = sentences
     assert found == {}
 
