@@ -200,8 +200,8 @@ const struct fault_row FAULT_ROWS[FAULT_IDS] = {
             .proof = "the reply arrives later by the chosen time",
             .source = "Kleppmann 2016: packets are delayed without bound",
             .is_not[FAULT_IN_TRIAL] = "delay-message delays a published message",
-            .is_not[FAULT_IN_SIMULATION] =
-                "a reply arrives at the next step of its task: other tasks may take theirs first",
+            .is[FAULT_IN_SIMULATION] =
+                "the command is executed, and its reply arrives later, or after its client gave up",
             .is[FAULT_IN_LIBRARY] = "what the connection carries to its client is late",
         },
     [FAULT_ID_HOLD_REQUEST] =

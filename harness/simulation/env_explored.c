@@ -186,7 +186,7 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
     switch (task->state) {
     case EXPLORED_TASK_READY: return true;
     case EXPLORED_TASK_SENDING: return task->held_until_ns && due;
-    case EXPLORED_TASK_AWAITING: return task->raw || due;
+    case EXPLORED_TASK_AWAITING: return (task->raw && task->reply_held_until_ns <= now_ns) || due;
     case EXPLORED_TASK_SLEEPING: return task->stopping || due;
     case EXPLORED_TASK_LISTENING: return task->listeners[task->node].pushes.count > 0 || due;
     case EXPLORED_TASK_JOINING: return !explored_client_of(task)->watchdog.coroutine.active;
@@ -281,6 +281,7 @@ static bool explored_command_run(struct explored_task *task, int node, const cha
     task->arrived = false;
     task->held_until_ns = 0;
     task->unsent = false;
+    task->reply_held_until_ns = 0;
     task->blocked_until_ns = sits ? deadline_after(task, limit_ns + ENV_NS_PER_MS) : INT64_MAX;
     if (sits) limit_ns += (1 + REPLY_LIMIT_MS) * (int64_t)ENV_NS_PER_MS;
     if (is_gone(task)) return false;
@@ -289,6 +290,8 @@ static bool explored_command_run(struct explored_task *task, int node, const cha
     if (node != WORLD_RESOURCE && task->attempt_ns == NO_ATTEMPT) task->attempt_ns = explored_mono_ns(&task->env);
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
+    /* A reply that comes after its code has given the command up comes on a connection that nobody reads any more. */
+    if (task->raw && task->reply_held_until_ns > shared_page_mono_ns(world->page)) reply_drop(task);
     if (task->raw && task->arrived && task->answered_ns > task->arrived_ns) task->attempt_ns = task->answered_ns;
     if (task->raw) return true;
     /* Its task has given it up while it was on its way: it arrives late, or is lost if there are too many late
@@ -518,6 +521,7 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->checkpoint = 0;
     task->node = WORLD_RESOURCE;
     task->stopping = false;
+    task->reply_held_until_ns = 0;
     task->attempt_ns = NO_ATTEMPT;
     task->slept_gone_ns = 0;
     for (int node = 0; node < world->settings.nodes; node++) task->connected_in[node] = NOT_CONNECTED;

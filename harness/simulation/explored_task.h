@@ -63,6 +63,7 @@ struct explored_task {
     bool arrived;
     int64_t held_until_ns;           /* it does not arrive before; 0: not held */
     bool unsent;                     /* held because its client was paused before it sent the command */
+    int64_t reply_held_until_ns;     /* its code gets the reply not before; 0: not held */
     redisReply *raw;                 /* the reply, once it has arrived; owned */
     int64_t arrived_ns, answered_ns; /* when the command arrived, and when it was answered */
     int64_t attempt_ns;              /* see env_attempt_ns; -1: no command since the last wait */

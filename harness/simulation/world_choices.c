@@ -36,7 +36,10 @@ static int64_t explored_task_deadline_ns(const struct explored_task *task, bool 
     int64_t until_ns = INT64_MAX;
     if (task->state == EXPLORED_TASK_ABSENT) return until_ns;
     if (task->state == EXPLORED_TASK_SENDING) until_ns = sooner(until_ns, task->held_until_ns, now);
-    if (task->state == EXPLORED_TASK_AWAITING) until_ns = sooner(until_ns, task->blocked_until_ns, now);
+    if (task->state == EXPLORED_TASK_AWAITING) {
+        until_ns = sooner(until_ns, task->blocked_until_ns, now);
+        until_ns = sooner(until_ns, task->reply_held_until_ns, now);
+    }
     return paused ? until_ns : sooner(until_ns, task->deadline_ns, now);
 }
 
@@ -153,6 +156,7 @@ static bool no_fault_lasts(const struct world *world) {
         const struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];
         const struct explored_task *task = world_task_const(world, number);
         if (task->state == EXPLORED_TASK_SENDING && task->held_until_ns) return false;
+        if (task->state == EXPLORED_TASK_AWAITING && task->reply_held_until_ns > world_now_ns(world)) return false;
         if (client->paused_until_ns && !client->gone) return false;
     }
     for (int each = 0; each < world->late_count; each++)
@@ -187,6 +191,7 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_ERROR_REPLY: return is_on_its_way(world, who) && world_task_const(world, who)->node != WORLD_RESOURCE;
     case CHOICE_LOSE_REPLY:
     case CHOICE_DROP_REQUEST: return is_on_its_way(world, who);
+    case CHOICE_HOLD_REPLY:
     case CHOICE_HOLD_REQUEST: return is_on_its_way(world, who) && fits_in_time(world, choice.amount);
     case CHOICE_CLOCK: {
         struct choice choices[WORLD_CHOICES];

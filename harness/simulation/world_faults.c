@@ -118,10 +118,13 @@ static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
     strike_tell(world, choice.kind, choice.who);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
-    if (choice.kind != CHOICE_LOSE_REPLY)
+    if (choice.kind != CHOICE_LOSE_REPLY && choice.kind != CHOICE_HOLD_REPLY)
         client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->node);
     if (choice.kind == CHOICE_HOLD_REQUEST) {
         task->held_until_ns = world_now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
+    } else if (choice.kind == CHOICE_HOLD_REPLY) {
+        explored_task_deliver(task, false);
+        task->reply_held_until_ns = world_now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
     } else if (choice.kind == CHOICE_DUPLICATE_REQUEST) {
         (void)explored_task_duplicate(task);
     } else if (choice.kind == CHOICE_LOSE_REPLY) {

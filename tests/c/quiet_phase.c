@@ -41,6 +41,8 @@ int main(void) {
     say("a request is held");
     world_task(&world, HELD_TASK)->state = EXPLORED_TASK_AWAITING;
     say("a request was held and has arrived");
+    world_task(&world, HELD_TASK)->reply_held_until_ns = NOW_NS + 1;
+    say("a reply is held");
     world_reset();
     world.clients[1].paused_until_ns = NOW_NS + 1;
     say("a client is paused");

@@ -249,6 +249,7 @@ def test_a_token_saves_the_resource_but_not_the_lock() -> None:
         ("set-nx-px", "clock-jump", "mutual_exclusion"),
         ("set-nx-px", "hold-request", "integrity"),  # a write that comes late
         ("setnx", "hold-request", "integrity"),
+        ("set-nx-px", "hold-reply", "mutual_exclusion"),  # it believes in a lease that was over when it heard of it
         ("set-nx-blind-del", "pause-client", "mutual_exclusion"),
         ("blpop", "pause-client", "mutual_exclusion"),
         ("pubsub", "pause-client", "mutual_exclusion"),
@@ -324,6 +325,13 @@ def test_what_was_not_sent_does_not_arrive_after_a_crash() -> None:
     assert len(arrives("hold-request").faults) == 3
     with pytest.raises(UsageError, match="line 19: this never comes up"):
         arrives("pause-client-before-send")
+
+
+def test_a_reply_that_is_held_comes_late() -> None:
+    """A client that reckons from before it has sent knows of it; and so does one that renews."""
+    for lock in ("redlock", "set-nx-px-renew"):
+        result = search(lock, "hold-reply", schedules=300, require="mutual_exclusion")
+        assert (result["exit"], result["injected"]["hold-reply"] > 100) == (0, True)
 
 
 @pytest.mark.slow("one search more", seconds=4)

@@ -226,7 +226,7 @@ def test_the_quiet_phase_begins_when_no_fault_lasts(programs: Path) -> None:
         "a late command has arrived",
         "a replica was stalled until now",
     ]
-    assert len(said) == 10
+    assert len(said) == 11
 
 
 def test_processes_are_idle_when_they_have_nothing_to_do(programs: Path) -> None:

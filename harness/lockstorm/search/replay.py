@@ -29,6 +29,7 @@ STRIKES_COMMAND = (
     "drop-request",
     "duplicate-request",
     "error-reply",
+    "hold-reply",
     "hold-request",
     "lose-reply",
 )  # in histories
