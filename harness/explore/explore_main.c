@@ -204,7 +204,6 @@ static struct search search;
 static int search_in(struct explore_arguments *arguments, struct search_world *world) {
     search.world = world;
     search.settings = &arguments->search;
-    if (!explore_names_read(arguments, world)) return STATUS_BAD;
     int status = STATUS_INCONCLUSIVE;
     if (!search_begin(&search)) (void)inconclusive(world->reason);
     else status = arguments->replay ? replay(&search, arguments) : explore(&search);
@@ -213,8 +212,10 @@ static int search_in(struct explore_arguments *arguments, struct search_world *w
     return status;
 }
 
+static struct simulated_search simulated;
+static struct hosted_search hosted;
+
 static int lock_explore(struct explore_arguments *arguments) {
-    static struct simulated_search simulated;
     struct history_error error = {.text = ""};
     if (!simulated_search_open(&simulated, &arguments->lock, &error)) {
         fprintf(stderr, "explore: %s\n", error.text);
@@ -226,7 +227,6 @@ static int lock_explore(struct explore_arguments *arguments) {
 }
 
 static int adapter_explore(struct explore_arguments *arguments) {
-    static struct hosted_search hosted;
     int status = STATUS_HOLDS;
     if (!hosted_search_open(&hosted, &arguments->adapter)) {
         status = inconclusive(hosted.world.reason);
@@ -252,8 +252,13 @@ int main(int argc, char **argv) {
                    .session = 1,
                    .short_session = 1,
                    .shrink_runs = -1}};
-    if (!explore_options_parse(argc, argv, &arguments) || !files_map(&arguments, &search)) return STATUS_BAD;
+    if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
     bool hosts = arguments.adapter.program != NULL;
+    simulated_search_make(&simulated, &arguments.lock);
+    hosted_search_make(&hosted, &arguments.adapter);
+    if (!explore_names_read(&arguments, hosts ? &hosted.search : &simulated.search) ||
+        !explore_options_whole(&arguments) || !files_map(&arguments, &search))
+        return STATUS_BAD;
     if (arguments.search.shrink_runs < 0) arguments.search.shrink_runs = hosts ? ADAPTER_SHRINK_RUNS : 0;
     return hosts ? adapter_explore(&arguments) : lock_explore(&arguments);
 }

@@ -327,7 +327,6 @@ static bool lock_whole(struct explore_arguments *arguments) {
     lock->history = arguments->history;
     lock->sink = arguments->sink;
     lock->seed = arguments->search.seed;
-    lock->in_order = arguments->require && strstr(arguments->require, "fairness");
     /* Every schedule is a session, but for what is learned from one to the next. */
     struct search_settings *search = &arguments->search;
     bool learns = search->strategy == STRATEGY_NOVELTY;
@@ -361,8 +360,12 @@ bool explore_options_parse(int argc, char **argv, struct explore_arguments *argu
             fprintf(stderr, "explore: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]);
             return false;
         }
-    if (!arguments->directory || !arguments->node_count || arguments->node_count != arguments->clock_count ||
-        optind != argc) {
+    if (optind != argc) fprintf(stderr, "explore: what is %s?\n", argv[optind]);
+    return optind == argc;
+}
+
+bool explore_options_whole(struct explore_arguments *arguments) {
+    if (!arguments->directory || !arguments->node_count || arguments->node_count != arguments->clock_count) {
         fprintf(stderr, "explore: a directory, and a clock or a start for each node are required\n");
         return false;
     }
@@ -396,7 +399,7 @@ static bool require_read(char *list, const struct search_world *world, uint32_t 
             required[each] |= bits;
         }
         if (bits == 0) {
-            fprintf(stderr, "explore: no such property: %s\n", word);
+            fprintf(stderr, "explore: bad value or option: %s\n", word);
             return false;
         }
     }
@@ -417,6 +420,7 @@ static bool fault_read(const char *text, const struct search_world *world, struc
 
 bool explore_names_read(struct explore_arguments *arguments, const struct search_world *world) {
     struct search_settings *search = &arguments->search;
+    arguments->lock.in_order = arguments->require && strstr(arguments->require, "fairness");
     for (int each = 0; each < world->property_count && world->has_programs && !arguments->require; each++)
         search->required[each] = UINT32_MAX;
     if (!require_read(arguments->require, world, search->required) ||
@@ -424,7 +428,7 @@ bool explore_names_read(struct explore_arguments *arguments, const struct search
         return false;
     for (int each = 0; each < arguments->fault_count; each++)
         if (!fault_read(arguments->faults[each], world, &search->budget)) {
-            fprintf(stderr, "explore: no such fault, or no such number: %s\n", arguments->faults[each]);
+            fprintf(stderr, "explore: bad value or option: %s\n", arguments->faults[each]);
             return false;
         }
     return true;

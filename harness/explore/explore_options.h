@@ -28,10 +28,11 @@ struct explore_arguments {
     char history[PATH_ROOM], sink[PATH_ROOM];
 };
 
-/* False: the command line is wrong; the reason is on standard error. Texts point into argv. */
+/* Reads the words; after it, what only a world knows, the names of faults and properties; and sees at last whether all
+ * is there. False: the command line is wrong; the reason is on standard error. Texts point into argv. */
 bool explore_options_parse(int argc, char **argv, struct explore_arguments *arguments);
-/* Reads what only a world knows: names of faults and properties. False as above. */
 bool explore_names_read(struct explore_arguments *arguments, const struct search_world *world);
+bool explore_options_whole(struct explore_arguments *arguments);
 /* Ends the process with STATUS_GAVE_UP if the plug-in has written to a static variable. Without a plug-in: nothing. */
 void explore_plugin_check(void);
 

@@ -283,8 +283,7 @@ static const struct search_world_operations OPERATIONS = {
 
 /* --- from its opening to its closing --- */
 
-bool hosted_search_open(struct hosted_search *hosted, const struct library_settings *settings) {
-    bool opened = library_world_open(&hosted->world, settings);
+void hosted_search_make(struct hosted_search *hosted, const struct library_settings *settings) {
     hosted->search = (struct search_world){.operations = &OPERATIONS,
                                            .space = &HOSTED_CHOICES,
                                            .property_count = PROMISES,
@@ -298,6 +297,11 @@ bool hosted_search_open(struct hosted_search *hosted, const struct library_setti
                                            .horizon = HORIZON,
                                            .has_programs = true,
                                            .lease_of_object = hosted->world.offer.lease_of_object};
+}
+
+bool hosted_search_open(struct hosted_search *hosted, const struct library_settings *settings) {
+    bool opened = library_world_open(&hosted->world, settings);
+    hosted_search_make(hosted, settings);
     return opened;
 }
 

@@ -22,6 +22,8 @@ struct hosted_search {
     struct hosted_evidence last, kept;
 };
 
+/* Makes hosted->search of hosted->world, which has these settings and need not be open. */
+void hosted_search_make(struct hosted_search *hosted, const struct library_settings *settings);
 /* Opens the world. False: hosted->world.reason says why not. */
 bool hosted_search_open(struct hosted_search *hosted, const struct library_settings *settings);
 void hosted_search_close(struct hosted_search *hosted);

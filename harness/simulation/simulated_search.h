@@ -15,7 +15,7 @@ struct simulated_search {
     struct command_witness witness;
 };
 
-/* Makes simulated->search of simulated->world, which has these settings. */
+/* Makes simulated->search of simulated->world, which has these settings and need not be open. */
 void simulated_search_make(struct simulated_search *simulated, const struct world_settings *settings);
 /* Opens the world and the history that its schedules are written to. False with *error. */
 bool simulated_search_open(struct simulated_search *simulated, const struct world_settings *settings,

@@ -14,7 +14,7 @@ from tests.helpers.support import ENVIRONMENT, lockstorm
 
 # Modules that write only into a trial's private directory, or beside the servers' prepared data.
 PRIVATE = (
-    *("explore/explorer.py", "library_search/library_search.py", "process/process.py", "servers/"),
+    *("search/explorer.py", "process/process.py", "servers/"),
     "trial/trial_clients.py",
     "campaigns/case_journal.py",  # its file grows by lines: a part of one is dropped when it is read
 )

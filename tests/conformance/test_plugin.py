@@ -379,8 +379,8 @@ def test_a_campaign_does_not_go_on_with_another_build(planted: Planter, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--lock", "setnx"), "each name a lock"),
-        (("--resume", "kept.json"), "the file names the plug-in"),
+        (("--lock", "setnx"), "name one lock: "),
+        (("--resume", "kept.json"), "the file kept.json names the plugin"),
         (("--save",), "-o FILE saves it"),
     ],
 )
