@@ -389,7 +389,7 @@ def test_a_bad_schedule_is_refused_with_its_line(tmp_path: Path, lines: tuple[st
         ({"faults": "failover"}, "there is no failover in --adapter: hosted programs have servers without replicas"),
         ({"faults": "pause-client=9"}, "from 1 to 4 in all"),
         ({"require": "integrity"}, "there is no promise called 'integrity'"),
-        ({"lease_ms": 1500}, "a multiple of 1000"),
+        ({"lease_ms": 1500}, "a multiple of 1s"),
         ({"lease_ms": 0}, "--lease 0ms: from 1ms to"),
         ({"forms": "acquire(); tryLock()"}, "no form of python-redis-lock called 'tryLock\\(\\)'"),
         ({"schedules": 0}, "--schedules 0"),
