@@ -2,6 +2,10 @@
  * more. */
 #include "lockstorm.h"
 
+#ifndef SURPLUS
+#define SURPLUS 0
+#endif
+
 static const struct poll_pace PACE = {.first_ms = 50, .most_ms = 1000};
 static const char TAKE[] = "if tonumber(redis.call('get', KEYS[1])) < 1 then return 0 end "
                            "redis.call('decr', KEYS[1]) return 1";

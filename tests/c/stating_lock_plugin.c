@@ -4,6 +4,12 @@
  *   ANSWER   what a renewal returns */
 #include "lockstorm.h"
 
+#ifndef GRANTED
+#define GRANTED 0
+#define TOLD 0
+#define ANSWER OUTCOME_OK
+#endif
+
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     (void)lock;
     (void)wait_ms;

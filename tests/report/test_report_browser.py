@@ -221,7 +221,7 @@ def test_a_promise_of_a_library_shows_what_was_found(chromium: Browser, tmp_path
     table.write_text(lockstorm("libraries", "--json").stdout)
     title = "RedisLock(expire=None) deletes its key at once"
     with visit(chromium, page_of(table)) as seen:
-        seen.page.locator("input[name=words]").fill("sherlock exclusion")
+        seen.page.locator("input[name=words]").fill("sherlock mutual_exclusion")
         seen.page.locator("td[data-cell]:not(.faded):visible").click()
         assert title in panel(seen.page) and "lockstorm explore --adapter sherlock" in panel(seen.page)
         assert "control" not in panel(seen.page)
