@@ -180,7 +180,7 @@ struct search_outcome search_replay(struct search *search, const struct schedule
                                     uint64_t number, bool anew, bool *used) {
     struct replay replay;
     if (anew) search->in_session = 0;
-    if (schedule != &search->schedule) workload_copy(&search->schedule.workload, &schedule->workload);
+    workload_copy(&search->schedule.workload, &schedule->workload);
     replay_begin(&replay, schedule);
     struct search_outcome outcome = schedule_play(search, &(struct chooser){.replay = &replay}, seed, number);
     if (used) memcpy(used, replay.used, schedule->count * sizeof *used);
@@ -204,7 +204,6 @@ bool search_begin(struct search *search) {
     search->situations = (struct situations){.spares_store = search->settings->budget.spares_store};
     search->exhaustive =
         (struct exhaustive){.bound = search->settings->deviations, .budget = &search->settings->budget};
-    search->horizon = world->horizon;
     if (world->rehearses) (void)usual_course(search, UINT64_MAX); /* whose random numbers no schedule has */
     struct search_outcome outcome = {.played = true, .steps = world->horizon};
     search->notes = true;

@@ -16,7 +16,7 @@ class FaultOptionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FaultInWorld(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a fault is in a world, or why it is not there. One of the two is None."""
+    """What a fault is in a world, or why it is not there. Exactly one of the two is given."""
 
     is_: str | None = msgspec.field(name="is")
     is_not: str | None
