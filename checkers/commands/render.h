@@ -1,6 +1,5 @@
 /* The verdict as one JSON object. */
-#ifndef LOCKSTORM_CHECKERS_RENDER_H
-#define LOCKSTORM_CHECKERS_RENDER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -24,5 +23,3 @@ void describe_damage(const struct readings *readings, const char *path, struct h
  * status under `policy`. */
 json_t *render_verdict(const struct readings *readings, const struct demand *demand, struct policy policy, bool all,
                        int *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* The verdict on linearizability as one JSON object. */
-#ifndef LOCKSTORM_CHECKERS_RENDER_LINEARIZABILITY_H
-#define LOCKSTORM_CHECKERS_RENDER_LINEARIZABILITY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -22,5 +21,3 @@ struct linearizability_report {
 
 /* The caller releases it. */
 json_t *render_linearizability(const struct linearizability_report *report);
-
-#endif

@@ -9,8 +9,7 @@
  * given before; the monotonic stamps of one client never go back. They are not asked for behind a torn record, which
  * may be the very one that is missing. Of the two threads of a client only the worker counts: a watchdog records
  * only `validity`, at any time, and is exempt from all of this. A stamp of 0 means no stamp. */
-#ifndef LOCKSTORM_CHECKERS_ASSUMPTIONS_H
-#define LOCKSTORM_CHECKERS_ASSUMPTIONS_H
+#pragma once
 
 #include "checkers/engine/checker.h"
 #include "checkers/engine/participants.h"
@@ -80,5 +79,3 @@ static inline void assumptions_store(struct assumptions *assumptions, const stru
  * in the way. True: nothing can be said at all, for the history is not what the checkers take it for. */
 bool assumptions_end(const struct assumptions *assumptions, char *reason, size_t size);
 void assumptions_free(struct assumptions *assumptions);
-
-#endif

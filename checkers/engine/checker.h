@@ -8,8 +8,7 @@
  * my_lock, my_actor and my_member find them, zeroed at first. It is called only for the kinds of record that it names.
  *
  * docs/verdicts.md has the definitions (closed or open ends, which stamps). */
-#ifndef LOCKSTORM_CHECKERS_CHECKER_H
-#define LOCKSTORM_CHECKERS_CHECKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -237,5 +236,3 @@ struct check_table {
 /* Adds an entry, zeroed but for its key; several entries may have the same. Valid until the next one is added. */
 void *check_table_add(struct check_table *table, uint32_t key);
 void check_table_free(struct check_table *table);
-
-#endif

@@ -1,7 +1,6 @@
 /* Judging one history under one reading: every record is read once, compared with the assumptions, and handed to
  * the checkers that asked for its kind. */
-#ifndef LOCKSTORM_CHECKERS_JUDGE_H
-#define LOCKSTORM_CHECKERS_JUDGE_H
+#pragma once
 
 #include "checkers/engine/assumptions.h"
 #include "checkers/engine/checker.h"
@@ -28,5 +27,3 @@ struct recorded_parameter {
 /* Judges the whole history, from its first record. False: a record is damaged. The caller closes in either case. */
 bool judge(struct judgement *judgement, struct history_reader *reader, struct check_reading reading);
 void judge_close(struct judgement *judgement);
-
-#endif

@@ -1,7 +1,6 @@
 /* Who a history is about: locks, clients, and each client's side of each lock, found by the indices of their names.
  * Decision 0032. */
-#ifndef LOCKSTORM_CHECKERS_PARTICIPANTS_H
-#define LOCKSTORM_CHECKERS_PARTICIPANTS_H
+#pragma once
 
 #include "checkers/engine/checker.h"
 #include "checkers/engine/hash.h"
@@ -58,5 +57,3 @@ static inline struct check_member *participants_member(struct participants *part
     member = participants_find(&participants->members, (uint64_t)lock << 32 | actor)->thing;
     return member ? (member->actor->latest = member) : participants_add_member(participants, lock, actor);
 }
-
-#endif

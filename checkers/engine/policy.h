@@ -2,8 +2,7 @@
  * the history is judged under every reading that it allows, and a verdict that differs between them is inconclusive.
  * Failed releases are read as happened, all of them, or as not happened; a checker that needs more says so
  * (`partial`). Decision 0032. */
-#ifndef LOCKSTORM_CHECKERS_POLICY_H
-#define LOCKSTORM_CHECKERS_POLICY_H
+#pragma once
 
 #include "checkers/engine/judge.h"
 
@@ -33,5 +32,3 @@ void readings_close(struct readings *readings);
 
 /* The verdict on a checker's property under a policy whose readings were all judged. */
 void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict);
-
-#endif

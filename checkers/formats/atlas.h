@@ -3,11 +3,8 @@
  * and "value". The value of an invocation is the name of the lock; that of an answer is the token, "true" or "false",
  * and an empty one means no. Other keys are skipped, and so are objects whose process is not a number.
  * docs/linearizable.md says how they are judged. */
-#ifndef LOCKSTORM_CHECKERS_ATLAS_H
-#define LOCKSTORM_CHECKERS_ATLAS_H
+#pragma once
 
 #include "checkers/formats/text.h"
 
 enum parse_result atlas_read(struct text *text, struct operations *operations);
-
-#endif

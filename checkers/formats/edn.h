@@ -2,11 +2,8 @@
  * (`#jepsen.history.Op{...}`). The keys :type, :f, :process, :value, :error, :owner, :lock, :token and
  * :fence of a map are read (docs/linearizable.md explains them); any other key and its value - nested, tagged,
  * commented, discarded - is skipped. Operations of processes that are not numbers (:nemesis) are skipped, too. */
-#ifndef LOCKSTORM_CHECKERS_EDN_H
-#define LOCKSTORM_CHECKERS_EDN_H
+#pragma once
 
 #include "checkers/formats/text.h"
 
 enum parse_result edn_read(struct text *text, struct operations *operations);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file in any of the formats as operations. */
-#ifndef LOCKSTORM_CHECKERS_OPERATIONS_READ_H
-#define LOCKSTORM_CHECKERS_OPERATIONS_READ_H
+#pragma once
 
 #include "checkers/formats/recorded.h"
 
@@ -32,5 +31,3 @@ struct operations_file {
 bool operations_read(struct operations_file *operations, const char *path, const struct read_settings *settings,
                      struct history_error *error);
 void operations_file_end(struct operations_file *operations);
-
-#endif

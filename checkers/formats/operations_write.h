@@ -1,7 +1,6 @@
 /* Operations in the formats that other tools read: Jepsen's EDN, and JSON lines for a test with Porcupine.
  * docs/linearizable.md defines both. */
-#ifndef LOCKSTORM_CHECKERS_OPERATIONS_WRITE_H
-#define LOCKSTORM_CHECKERS_OPERATIONS_WRITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@ enum write_format { WRITE_EDN, WRITE_PORCUPINE };
 const char *operations_unwritable(const struct operation_source *source);
 /* False: `out` did not take them. */
 bool operations_write(const struct operation_source *source, enum write_format format, FILE *out);
-
-#endif

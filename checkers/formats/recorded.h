@@ -1,7 +1,6 @@
 /* The operations in a history of lockstorm's own, record by record: acquire, renew and release of each lock, or read
  * and write of each register. The index of a record is the order and what evidence names. */
-#ifndef LOCKSTORM_CHECKERS_RECORDED_H
-#define LOCKSTORM_CHECKERS_RECORDED_H
+#pragma once
 
 #include "checkers/linearizability/linearizable.h"
 #include "checkers/linearizability/operation_source.h"
@@ -27,5 +26,3 @@ bool recorded_take(struct recorded *recorded, const struct history_record *recor
 /* The name at an index, in a buffer of `size` bytes; returns the buffer. */
 const char *recorded_name(const struct recorded *recorded, int64_t index, char *buffer, size_t size);
 void recorded_end(struct recorded *recorded);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file read byte by byte in bounded memory; messages name the number of a byte. */
-#ifndef LOCKSTORM_CHECKERS_TEXT_H
-#define LOCKSTORM_CHECKERS_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ bool text_number(const char *word, int64_t *number);
 /* Hands the event at a byte to the operations. */
 enum parse_result text_event(struct text *text, struct operations *operations, const struct operation_event *event,
                              uint64_t offset);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Only memory that is taken through limits_resize counts: all that grows with the input. Code, stacks and buffers of
  * fixed size take some hundred KiB more. */
-#ifndef LOCKSTORM_CHECKERS_LIMITS_H
-#define LOCKSTORM_CHECKERS_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool limits_grow(struct limits *limits, void **entries, size_t size, size_t coun
 
 /* Is a limit reached? It reads the clock only at every 1024th call, so it may be called for every event. */
 bool limits_late(struct limits *limits);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * This is what the algorithms share: the question, its answer, and the events of an object by position. models.h has
  * which algorithm decides which model. */
-#ifndef LOCKSTORM_CHECKERS_LINEARIZABLE_H
-#define LOCKSTORM_CHECKERS_LINEARIZABLE_H
+#pragma once
 
 #include "checkers/engine/checker.h"
 #include "checkers/linearizability/operations.h"
@@ -74,5 +73,3 @@ void linearizable_block(struct linearizable_result *result, uint32_t operation);
 typedef void linearizable_algorithm(struct timeline *timeline, const struct linearizable_settings *settings,
                                     struct limits *limits, struct linearizable_result *result);
 linearizable_algorithm linearizable_count, linearizable_owner, linearizable_register;
-
-#endif

@@ -5,8 +5,7 @@
  *   owner-mutex, reentrant-mutex, fenced-mutex    linearizable_owner.c      a small set of configurations
  *   register                                      linearizable_register.c   a search with memory, exponential at worst
  */
-#ifndef LOCKSTORM_CHECKERS_MODELS_H
-#define LOCKSTORM_CHECKERS_MODELS_H
+#pragma once
 
 #include "checkers/linearizability/linearizable.h"
 
@@ -22,5 +21,3 @@ bool model_knows(enum model model, enum operation_kind kind);
 void linearizable_decide(const struct concurrent_object *object, uint32_t processes,
                          const struct linearizable_settings *settings, struct limits *limits,
                          struct linearizable_result *result);
-
-#endif

@@ -1,7 +1,6 @@
 /* Operations, and what is known of the input that they come from. A reader fills it (checkers/formats); judging,
  * evidence and writing use it and know no format. */
-#ifndef LOCKSTORM_CHECKERS_OPERATION_SOURCE_H
-#define LOCKSTORM_CHECKERS_OPERATION_SOURCE_H
+#pragma once
 
 #include "checkers/linearizability/operations.h"
 
@@ -15,5 +14,3 @@ struct operation_source {
     /* The name of a process, by the number that an operation has of it: "client-1", "process 3". Returns the buffer. */
     const char *(*process_name)(const struct operation_source *source, uint32_t process, char *buffer, size_t size);
 };
-
-#endif

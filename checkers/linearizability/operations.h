@@ -5,8 +5,7 @@
  * never came back: then it may happen at any later time, or never, as one may that came back with an unknown outcome.
  * Policies resolve ambiguous outcomes while the list is made, so that judging knows only three outcomes. Objects are
  * kept apart: a history is linearizable if and only if it is for each object (Herlihy and Wing 1990, theorem 1). */
-#ifndef LOCKSTORM_CHECKERS_OPERATIONS_H
-#define LOCKSTORM_CHECKERS_OPERATIONS_H
+#pragma once
 
 #include "checkers/linearizability/limits.h"
 #include "harness/history/outcome.h"
@@ -99,5 +98,3 @@ int64_t operations_process(const struct operations *operations, uint32_t process
 void operations_end(struct operations *operations);
 
 const char *operation_kind_name(enum operation_kind kind);
-
-#endif

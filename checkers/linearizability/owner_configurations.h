@@ -1,8 +1,7 @@
 /* Configurations of a lock that has an owner: who holds it, and which operations of unknown outcome were used to get
  * there; and the set of those that explain the events so far. linearizable_owner.c walks through the events, and has
  * the argument for which configurations may be dropped. */
-#ifndef LOCKSTORM_CHECKERS_OWNER_CONFIGURATIONS_H
-#define LOCKSTORM_CHECKERS_OWNER_CONFIGURATIONS_H
+#pragma once
 
 #include "checkers/linearizability/token_order.h"
 
@@ -73,5 +72,3 @@ bool owner_called_between(const struct owner_sweep *sweep, uint32_t process, uin
 
 /* Drops the configurations that are dead or that another one makes needless. */
 void owner_prune(struct owner_sweep *sweep);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tokens of a fenced mutex say: in which order its firm acquires happened, until when each must have, and
  * which times without a holder have room for a grant of unknown token. linearizable_owner.c has the argument. */
-#ifndef LOCKSTORM_CHECKERS_TOKEN_ORDER_H
-#define LOCKSTORM_CHECKERS_TOKEN_ORDER_H
+#pragma once
 
 #include "checkers/linearizability/linearizable.h"
 
@@ -40,5 +39,3 @@ void token_place_add_gap(struct token_place *place, uint32_t end, uint64_t room,
 bool token_place_take_gap(struct token_place *place, uint32_t start);
 /* Has `one` as much room for unknown tokens as `other`, wherever that has some? */
 bool token_place_is_as_good(const struct token_place *one, const struct token_place *other);
-
-#endif

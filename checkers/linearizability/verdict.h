@@ -1,6 +1,5 @@
 /* The verdict on a whole input: each of its objects judged by one model, and what all of them come to. */
-#ifndef LOCKSTORM_CHECKERS_VERDICT_H
-#define LOCKSTORM_CHECKERS_VERDICT_H
+#pragma once
 
 #include "checkers/linearizability/linearizable.h"
 #include "checkers/linearizability/operation_source.h"
@@ -25,5 +24,3 @@ struct linearizability_verdict {
  */
 bool linearizability_judge(struct operation_source *source, const struct linearizable_settings *settings,
                            struct linearizability_verdict *verdict);
-
-#endif

@@ -1,6 +1,5 @@
 /* Calls: what is known when one is asked, and what its answer changes. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_CALLS_H
-#define LOCKSTORM_CHECKERS_PROMISE_CALLS_H
+#pragma once
 
 #include "checkers/promises/promise_pass.h"
 
@@ -14,5 +13,3 @@ bool is_under_way(const struct promise_call *call);
 struct promise_call *answered_call(const struct promise_pass *pass);
 /* ... if that is an acquire which was answered ok; else NULL. */
 struct promise_call *granted_call(const struct promise_pass *pass);
-
-#endif

@@ -1,6 +1,5 @@
 /* What faults and late messages do to clients, and to the certainty of their holds. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_DISTURBANCES_H
-#define LOCKSTORM_CHECKERS_PROMISE_DISTURBANCES_H
+#pragma once
 
 #include "checkers/promises/promise_pass.h"
 
@@ -43,5 +42,3 @@ void doubt_client_until(struct promise_pass *pass, struct promise_client *client
 /* The client asks for what may give back or shorten a hold. From now on a command that is late may do so to a later
  * hold: it may be an earlier hold's release, or its watchdog's. */
 void note_giving_back(struct promise_client *client);
-
-#endif

@@ -1,6 +1,5 @@
 /* What owners hold, certainly and possibly, and what a grant adds. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_HOLDS_H
-#define LOCKSTORM_CHECKERS_PROMISE_HOLDS_H
+#pragma once
 
 #include "checkers/promises/promise_pass.h"
 
@@ -10,5 +9,3 @@ bool may_hold(const struct promise_owner *owner);
 
 /* The present event answers the call, an acquire, with ok. */
 void hold_grant(struct promise_pass *pass, struct promise_call *call);
-
-#endif

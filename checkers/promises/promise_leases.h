@@ -1,6 +1,5 @@
 /* How long leases last, and the library's other numbers. Times and durations saturate at PROMISE_ALWAYS. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_LEASES_H
-#define LOCKSTORM_CHECKERS_PROMISE_LEASES_H
+#pragma once
 
 #include "checkers/promises/promise_pass.h"
 
@@ -27,5 +26,3 @@ int64_t end_under_way(const struct promise_pass *pass, const struct promise_owne
 /* Until when the lease of a granted call certainly lasts. Calls of the owner that are under way or were asked later
  * may have given it an earlier end: a server may have executed them after the granted one. */
 int64_t end_beside_others(const struct promise_pass *pass, const struct promise_call *call);
-
-#endif

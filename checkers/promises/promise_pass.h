@@ -3,8 +3,7 @@
  * An owner's holds of a resource are counted twice: how many it certainly has (`least`) and how many it may have
  * (`most`). They differ after calls of unknown outcome and after faults. Every doubt makes the first smaller and the
  * second larger, so that a rule that needs certainty never accuses a right library. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_PASS_H
-#define LOCKSTORM_CHECKERS_PROMISE_PASS_H
+#pragma once
 
 #include "checkers/promises/promises.h"
 
@@ -119,5 +118,3 @@ void promise_break(struct promise_pass *pass, enum promise promise, uint32_t oth
 /* "client-1 (thread-1, lock-1)", in a buffer of `size` bytes; returns the buffer. */
 const char *caller_text(const struct call *call, char *buffer, size_t size);
 const char *mode_text(enum call_mode mode);
-
-#endif

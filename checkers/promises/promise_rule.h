@@ -1,7 +1,6 @@
 /* A rule: a function for each kind of event that it wants, called after the pass has taken the event in. It calls
  * promise_break where a promise is broken. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_RULE_H
-#define LOCKSTORM_CHECKERS_PROMISE_RULE_H
+#pragma once
 
 #include "checkers/promises/promise_calls.h"
 #include "checkers/promises/promise_disturbances.h"
@@ -14,5 +13,3 @@ struct promise_rule {
 
 /* All rules in the order in which they are called; ends with NULL. */
 extern const struct promise_rule *const PROMISE_TABLE[];
-
-#endif

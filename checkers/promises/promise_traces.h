@@ -1,6 +1,5 @@
 /* What a call may have left at the servers, and for how long. */
-#ifndef LOCKSTORM_CHECKERS_PROMISE_TRACES_H
-#define LOCKSTORM_CHECKERS_PROMISE_TRACES_H
+#pragma once
 
 #include "checkers/promises/promise_pass.h"
 
@@ -16,5 +15,3 @@ bool is_outstanding(const struct promise_pass *pass, const struct promise_call *
 /* It was cancelled, or its answer says so, and it was not granted. */
 bool was_cancelled(const struct promise_pass *pass, const struct promise_call *call);
 bool was_refused(const struct promise_pass *pass, const struct promise_call *call);
-
-#endif

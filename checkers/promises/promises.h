@@ -6,8 +6,7 @@
  *
  * Times are in ns of one clock that no fault touches; they never fall from one event to the next. Clients, threads,
  * lock objects, resources and nodes are numbers from 0. Decision 0117. */
-#ifndef LOCKSTORM_CHECKERS_PROMISES_H
-#define LOCKSTORM_CHECKERS_PROMISES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -139,5 +138,3 @@ int promises_judge(const struct library_facts *facts, const struct call_event *e
 
 /* "mutual_exclusion", "lease-too-short", ...; NULL if there is no such promise. */
 const char *promise_name(enum promise promise);
-
-#endif

@@ -1,6 +1,5 @@
 /* Setting a server's or a client's wall clock wrong, for clock-jump and clock-drift. */
-#ifndef LOCKSTORM_FAULTS_CLOCK_H
-#define LOCKSTORM_FAULTS_CLOCK_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -16,5 +15,3 @@ bool clock_prove(struct fault_target *target, struct fault_report *report);
 
 /* Takes back what this fault has done; with `keep`, only the rate: the clock stays where it is. */
 bool clock_heal(struct fault_target *target, bool keep, struct fault_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* Admin commands: one command to a server, or to the proxy's control port, on a connection of its own. */
-#ifndef LOCKSTORM_FAULTS_ADMIN_COMMAND_H
-#define LOCKSTORM_FAULTS_ADMIN_COMMAND_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -39,5 +38,3 @@ bool admin_reply_field(const struct admin_reply *reply, const char *name, char *
 
 /* The key by which the target's fault proves itself at the server. No client uses it. */
 void fault_probe_key(const struct fault_target *target, char key[PROBE_KEY]);
-
-#endif

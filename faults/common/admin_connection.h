@@ -2,8 +2,7 @@
  *
  * One that admin_connection_open has opened bears the name ADMIN_CONNECTION_NAME in the server's list of connections,
  * by which it is told apart from those of clients. For a single command see admin_command.h. */
-#ifndef LOCKSTORM_FAULTS_ADMIN_CONNECTION_H
-#define LOCKSTORM_FAULTS_ADMIN_CONNECTION_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -27,5 +26,3 @@ redisReply *admin_connection_read(redisContext *link, int limit_ms);
 /* Sends a command (hiredis' format). False with a sentence in the report: there was no reply, or it is an error. */
 bool admin_connection_command(redisContext *link, struct fault_report *report, const char *format, ...)
     __attribute__((format(printf, 3, 0)));
-
-#endif

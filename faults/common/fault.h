@@ -6,8 +6,7 @@
  *
  * A fault has no static variables: what heal has to know stands in the target's `state`. So one fault can be in effect
  * on several targets at once. To add one see faults/README.md. */
-#ifndef LOCKSTORM_FAULTS_FAULT_H
-#define LOCKSTORM_FAULTS_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -171,5 +170,3 @@ bool fault_option_choice(const struct fault_target *target, const char *name, co
 
 /* Writes the report and returns false, for a `return fault_fail(...)`. */
 bool fault_fail(struct fault_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

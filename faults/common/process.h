@@ -1,6 +1,5 @@
 /* Stopping processes, and checking that from the outside (/proc). */
-#ifndef LOCKSTORM_FAULTS_PROCESS_H
-#define LOCKSTORM_FAULTS_PROCESS_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -26,5 +25,3 @@ bool process_continue(const struct fault_target *target, bool *sent, struct faul
 
 /* Whether every thread of the process and its children is in state T, with a sentence. */
 bool process_prove_stopped(const struct fault_target *target, struct fault_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* One rule at the proxy: what faults on links do, proved by the rule's own counters. */
-#ifndef LOCKSTORM_FAULTS_PROXY_RULE_H
-#define LOCKSTORM_FAULTS_PROXY_RULE_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -31,5 +30,3 @@ bool proxy_rule_heal(struct fault_target *target, struct fault_report *report);
 
 /* The pattern of the links that the rule concerns, or would. */
 void proxy_rule_links(const struct fault_target *target, const char *servers, char *links, size_t size);
-
-#endif

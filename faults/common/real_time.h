@@ -7,8 +7,7 @@
  *     while (real_time_pause(until_ms, PAUSE_US));
  *     return false;
  */
-#ifndef LOCKSTORM_FAULTS_REAL_TIME_H
-#define LOCKSTORM_FAULTS_REAL_TIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ bool real_time_pause(int64_t until_ms, int64_t pause_us);
 
 /* Whether a descriptor becomes readable within limit_ms. */
 bool real_time_await_readable(int fd, int64_t limit_ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* A server's replicas, for faults that separate them from it: counting them, and waiting until they are back. */
-#ifndef LOCKSTORM_FAULTS_REPLICAS_H
-#define LOCKSTORM_FAULTS_REPLICAS_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -13,5 +12,3 @@ void replicas_leave(const struct fault_target *target);
 /* Waits until that many replicas have synchronised with the target again; from then on their acknowledgements are
  * waited for. False with a sentence when they do not return. */
 bool replicas_return(const struct fault_target *target, int replicas, struct fault_report *report);
-
-#endif

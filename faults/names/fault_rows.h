@@ -2,8 +2,7 @@
  *
  * A fault has one name in scenarios, storms, policies, schedules and on the command line. What it is called in files
  * that were written before is in the row, too; such names are read and never written. */
-#ifndef LOCKSTORM_FAULTS_FAULT_ROWS_H
-#define LOCKSTORM_FAULTS_FAULT_ROWS_H
+#pragma once
 
 /* Sorted by name. */
 enum fault_id {
@@ -67,5 +66,3 @@ extern const struct fault_row FAULT_ROWS[FAULT_IDS];
 
 /* The fault with this name, or with this name in files of before. FAULT_IDS: no fault has it. */
 enum fault_id fault_id_named(const char *word);
-
-#endif

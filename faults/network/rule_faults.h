@@ -1,6 +1,5 @@
 /* The faults that are one rule at the proxy, as rows of a table. */
-#ifndef LOCKSTORM_FAULTS_RULE_FAULTS_H
-#define LOCKSTORM_FAULTS_RULE_FAULTS_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -24,5 +23,3 @@ enum rule_fault_row {
 };
 
 extern const struct rule_fault RULE_FAULTS[];
-
-#endif

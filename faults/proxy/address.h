@@ -1,6 +1,5 @@
 /* Where to listen or connect: a unix socket by its path ("/…"), or host:port with a numeric host or localhost. */
-#ifndef LOCKSTORM_ADDRESS_H
-#define LOCKSTORM_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ enum address_state address_connect(const struct address *address, int *fd);
 void address_set_nodelay(int fd);
 /* Removes the socket's file, if the address has one. */
 void address_remove(const struct address *address);
-
-#endif

@@ -1,6 +1,5 @@
 /* The commands of the control port. faults/proxy/README.md describes them for users. */
-#ifndef LOCKSTORM_COMMANDS_H
-#define LOCKSTORM_COMMANDS_H
+#pragma once
 
 #include "faults/proxy/control_reply.h"
 #include "faults/proxy/proxy.h"
@@ -17,5 +16,3 @@ enum command_result {
 /* Runs one command; `arguments` holds its words, at least one. */
 enum command_result command_run(struct proxy *proxy, const struct span *arguments, size_t count,
                                 struct control_reply *reply);
-
-#endif

@@ -1,6 +1,5 @@
 /* The control port: RESP requests on a unix socket, answered in order. */
-#ifndef LOCKSTORM_CONTROL_H
-#define LOCKSTORM_CONTROL_H
+#pragma once
 
 #include "faults/proxy/proxy.h"
 
@@ -10,5 +9,3 @@ struct control;
 struct control *control_open(struct proxy *proxy, const char *path, struct address_error *error);
 /* Closes all connections and frees it. */
 void control_close(struct control *control);
-
-#endif

@@ -1,6 +1,5 @@
 /* The text of a reply on the control port, in RESP. */
-#ifndef LOCKSTORM_CONTROL_REPLY_H
-#define LOCKSTORM_CONTROL_REPLY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void reply_bulk(struct control_reply *reply, const char *text);
 /* Appends a name as a bulk string and its value as an integer. */
 void reply_number(struct control_reply *reply, const char *name, uint64_t number);
 void reply_free(struct control_reply *reply);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Of the rules that match, delays and rates add up; of the others only the first that was added fires. While a message
  * waits for its successor (reorder), no other message is set aside or duplicated. */
-#ifndef LOCKSTORM_DISPOSITION_H
-#define LOCKSTORM_DISPOSITION_H
+#pragma once
 
 #include "faults/proxy/flow.h"
 
@@ -25,5 +24,3 @@ void disposition_enter_black_hole(struct flow *flow, struct rule *rule);
 void disposition_lose(struct flow *flow, size_t length);
 /* The rule is removed. `other` is another rule that swallows this direction, or NULL. */
 void disposition_forget_rule(struct flow *flow, const struct rule *rule, struct rule *other);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Reading stops while more than FLOW_QUEUE_MAX bytes wait: a held direction fills the sender's buffers, not the proxy's
  * memory. */
-#ifndef LOCKSTORM_FLOW_H
-#define LOCKSTORM_FLOW_H
+#pragma once
 
 #include "faults/proxy/proxy.h"
 
@@ -41,5 +40,3 @@ void flow_drop_head(struct flow *flow);
 
 /* Takes a chunk out of its holder's list: it may be written. */
 void chunk_release(struct chunk *chunk);
-
-#endif

@@ -1,6 +1,5 @@
 /* Links: opening and closing a place to listen and the connections that come that way. */
-#ifndef LOCKSTORM_LINK_H
-#define LOCKSTORM_LINK_H
+#pragma once
 
 #include "faults/proxy/proxy.h"
 
@@ -25,5 +24,3 @@ size_t link_count_active_targets(const struct proxy *proxy);
 /* To be called after anything that may have changed what a connection waits for. Closes and frees the connection when
  * nothing is left to do. */
 void connection_review(struct proxy_connection *connection);
-
-#endif

@@ -2,12 +2,9 @@
  *
  * A connection becomes opaque when it carries something that is not RESP, or no longer requests and replies: from then
  * on its bytes pass as they come, and a note in the history says so once for each link. */
-#ifndef LOCKSTORM_MESSAGE_READER_H
-#define LOCKSTORM_MESSAGE_READER_H
+#pragma once
 
 #include "faults/proxy/flow.h"
 
 /* Reads from the sender once, deals with what came and writes what may be written. */
 void message_reader_read(struct flow *flow);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Times are in ns of the trial's monotonic clock. A link owns its connections, a connection its flows, a flow its
  * chunks; the proxy owns links and rules. */
-#ifndef LOCKSTORM_PROXY_H
-#define LOCKSTORM_PROXY_H
+#pragma once
 
 #include <ev.h>
 
@@ -172,5 +171,3 @@ uint32_t proxy_text(struct proxy *proxy, const char *text);
 
 /* Adds to what the link's target has to deal with. */
 void proxy_link_add_activity(struct proxy_link *link, enum target_activity activity);
-
-#endif

@@ -5,8 +5,7 @@
  * that answer no request (pushes) are recognised in RESP3 by their type, in RESP2 by their first word while the
  * connection is subscribed to something. A request to (un)subscribe is answered by one confirmation for each channel.
  */
-#ifndef LOCKSTORM_REPLY_MATCHER_H
-#define LOCKSTORM_REPLY_MATCHER_H
+#pragma once
 
 #include "faults/proxy/resp.h"
 
@@ -62,5 +61,3 @@ void reply_matcher_finish_reply(struct reply_matcher *matcher, const struct matc
 
 /* Whether the server's next message is no reply: the connection serves another purpose now. */
 bool reply_matcher_is_opaque(const struct reply_matcher *matcher);
-
-#endif

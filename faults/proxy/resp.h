@@ -7,8 +7,7 @@
  *
  * Sources: the RESP specification of Redis; what Redis accepts as a request is processMultibulkBuffer and
  * processInlineBuffer of its networking.c (an empty array and an empty line are no request and get no reply). */
-#ifndef LOCKSTORM_RESP_H
-#define LOCKSTORM_RESP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ struct resp_cursor {
 struct resp_cursor resp_elements(const struct resp_scanner *scanner, struct span head);
 /* False: there are no more, or the next one is an aggregate or not completely in the head. A null has no bytes. */
 bool resp_next(struct resp_cursor *cursor, struct span *element);
-
-#endif

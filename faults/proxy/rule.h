@@ -8,8 +8,7 @@
  *
  * Actions: delay MS [JITTER MS], rate BYTES_PER_S, hold, drop, duplicate, reorder, truncate BYTES, reset, half-close,
  * black-hole. Options: COMMAND name, KEY bytes, ARG bytes, PUSH, REPLY, NTH n, COUNT n, SEED n. */
-#ifndef LOCKSTORM_RULE_H
-#define LOCKSTORM_RULE_H
+#pragma once
 
 #include "faults/proxy/reply_matcher.h"
 #include "harness/scheduler/random.h"
@@ -94,5 +93,3 @@ bool rule_matches(const struct rule *rule, const struct message *message);
 bool rule_matches_raw(const struct rule *rule);
 /* Counts a match; returns whether the rule fires at it (NTH, COUNT). */
 bool rule_count_match(struct rule *rule);
-
-#endif

@@ -1,6 +1,5 @@
 /* The proxy's rules, and what adding and removing one does to links and connections. */
-#ifndef LOCKSTORM_RULE_SET_H
-#define LOCKSTORM_RULE_SET_H
+#pragma once
 
 #include "faults/proxy/proxy.h"
 
@@ -13,5 +12,3 @@ void rule_set_remove(struct proxy *proxy, struct rule *rule);
 /* Lets at most the first `most` held messages go on, returns how many. */
 size_t rule_set_release(struct proxy *proxy, struct rule *rule, size_t most);
 void rule_set_close(struct proxy *proxy);
-
-#endif

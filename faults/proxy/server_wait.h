@@ -4,13 +4,10 @@
  *
  * Source: the Redis documentation of the blocking commands; handleBlockedClientsTimeout of its timeout.c, which answers
  * when more than the limit has passed. */
-#ifndef LOCKSTORM_SERVER_WAIT_H
-#define LOCKSTORM_SERVER_WAIT_H
+#pragma once
 
 #include "faults/proxy/resp.h"
 
 /* How long the server may take over this request by its own clock, in ms; 0: no time, or without a limit. `message` is
  * all of the request. */
 int64_t server_wait_ms(const struct resp_scanner *request, struct span message);
-
-#endif

@@ -4,8 +4,7 @@
  * In real time a timer of the event loop delivers. In virtual time nothing happens by itself: the earliest moment
  * stands in the shared page, the scheduler moves the clock and sends SETTLE, which delivers. Timers of the same moment
  * are delivered in the order in which they were set, so that a trial repeats. */
-#ifndef LOCKSTORM_TIMER_HEAP_H
-#define LOCKSTORM_TIMER_HEAP_H
+#pragma once
 
 #include <ev.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ void timer_heap_remove(struct timer_heap *heap, struct timer *timer);
 size_t timer_heap_deliver(struct timer_heap *heap);
 /* The earliest moment, TIMER_HEAP_NEVER if no timer is set. */
 int64_t timer_heap_next_ns(const struct timer_heap *heap);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Those who elect take a master for down after a time without a reply, their patience. It is long as long as no fault
  * is injected, so that a busy machine causes no election; inject makes it short, heal long again. */
-#ifndef LOCKSTORM_FAULTS_ELECTION_H
-#define LOCKSTORM_FAULTS_ELECTION_H
+#pragma once
 
 #include "faults/replication/replication.h"
 
@@ -46,5 +45,3 @@ bool election_shows(struct fault_target *target, struct fault_report *report);
 bool election_heal(struct fault_target *target,
                    void (*set_patience)(const struct fault_target *target, long long patience_ms),
                    struct fault_report *report);
-
-#endif

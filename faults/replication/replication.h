@@ -1,6 +1,5 @@
 /* What the failovers share: they decide whether replicas have their master's last writes, and read it back. */
-#ifndef LOCKSTORM_FAULTS_REPLICATION_H
-#define LOCKSTORM_FAULTS_REPLICATION_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -53,5 +52,3 @@ bool replicated_option(const struct fault_target *target, bool *replicated, stru
 
 /* Closes the connections of clients to a server, which they would otherwise go on using. */
 void disconnect_clients(const char *socket);
-
-#endif

@@ -1,7 +1,6 @@
 /* The append-only file of a redis-server that is not running: cutting off the last writes, as a crash does before they
  * are on the disk. */
-#ifndef LOCKSTORM_FAULTS_APPEND_ONLY_H
-#define LOCKSTORM_FAULTS_APPEND_ONLY_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -18,5 +17,3 @@ struct append_only_cut {
  * is the server's, whose setting aof-timestamp-enabled is on where `since_s` is used. False with a sentence, and the
  * file unchanged: there is no file, it has too few writes, or no times. */
 bool append_only_cut(const char *directory, const struct append_only_cut *cut, struct fault_report *report);
-
-#endif

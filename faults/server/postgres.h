@@ -1,6 +1,5 @@
 /* What faults do to a PostgreSQL server: a postmaster with child processes, queried in SQL through the driver. */
-#ifndef LOCKSTORM_FAULTS_POSTGRES_H
-#define LOCKSTORM_FAULTS_POSTGRES_H
+#pragma once
 
 #include "faults/common/fault.h"
 
@@ -20,5 +19,3 @@ bool postgres_prove_stopped(const struct fault_target *target, struct fault_repo
 
 /* Kills a postmaster and all its children; returns when the last has ended. */
 bool postgres_end(int pid, struct fault_report *report);
-
-#endif

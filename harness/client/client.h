@@ -3,8 +3,7 @@
  *
  * Stamps are conservative: a grant is recorded after the lock has returned it, a release before it is requested. So no
  * correct lock can look wrong. */
-#ifndef LOCKSTORM_CLIENT_CLIENT_H
-#define LOCKSTORM_CLIENT_CLIENT_H
+#pragma once
 
 #include "harness/client/resource_connection.h"
 #include "harness/locks/common/lock.h"
@@ -43,5 +42,3 @@ void client_announce_validity(void *client, int64_t valid_until_ns);
 
 /* The lock has called env_tell_answers. `client` is a struct client. */
 void client_record_answers(void *client, int asked, int64_t answers, enum outcome outcome);
-
-#endif

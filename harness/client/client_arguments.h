@@ -1,6 +1,5 @@
 /* The arguments of a program that hosts clients: one (client_main.c), or many (harness/client_group). */
-#ifndef LOCKSTORM_CLIENT_ARGUMENTS_H
-#define LOCKSTORM_CLIENT_ARGUMENTS_H
+#pragma once
 
 #include "harness/environment/live_options.h"
 #include "harness/locks/common/lock.h"
@@ -23,5 +22,3 @@ bool client_arguments_parse(int argc, char **argv, struct client_arguments *argu
 /* The lock to host: of the table, an adapter's, or a plug-in's; NULL for an unknown name. Ends the process when the
  * plug-in cannot be loaded. */
 const struct lock_type *client_arguments_lock(const struct client_arguments *arguments);
-
-#endif

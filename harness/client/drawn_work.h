@@ -1,7 +1,6 @@
 /* How clients differ from each other and from turn to turn, drawn from a seed: the same in the explorer and in a storm.
  * Decision 0055. */
-#ifndef LOCKSTORM_CLIENT_DRAWN_WORK_H
-#define LOCKSTORM_CLIENT_DRAWN_WORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ int64_t drawn_ms(struct random *random, int64_t most_ms);
 int64_t drawn_work_ms(struct random *random, int64_t lease_ms, bool renews);
 /* How long a client waits for the lock: half of them wait_ms, the others less; some try only once. */
 int64_t drawn_patience_ms(struct random *random, int64_t lease_ms, int64_t wait_ms);
-
-#endif

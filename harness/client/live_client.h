@@ -1,6 +1,5 @@
 /* The life of a client in real processes: it opens its lock, does the steps that the driver gives it, and closes. */
-#ifndef LOCKSTORM_LIVE_CLIENT_H
-#define LOCKSTORM_LIVE_CLIENT_H
+#pragma once
 
 #include "harness/client/client_arguments.h"
 
@@ -11,5 +10,3 @@ enum { LIVE_CLIENT_NOT_OPENED = 3 }; /* the exit status when a node did not answ
  * was said on standard error. */
 enum outcome live_client_run(const struct client_arguments *arguments, const struct lock_type *type,
                              struct history *history, struct shared_page *page, struct task_carrier *carrier);
-
-#endif

@@ -1,7 +1,6 @@
 /* The connection to the resource of a client that runs in a process of its own: RESP over a unix socket, with the
  * turns, limits and outcomes of a command to a node (harness/environment/redis_session.h). */
-#ifndef LOCKSTORM_LIVE_RESOURCE_H
-#define LOCKSTORM_LIVE_RESOURCE_H
+#pragma once
 
 #include "harness/client/resource_connection.h"
 #include "harness/environment/redis_session.h"
@@ -18,5 +17,3 @@ struct live_resource {
 struct resource_connection live_resource_open(struct live_resource *resource, const struct live_task *task,
                                               const char *address);
 void live_resource_close(struct live_resource *resource);
-
-#endif

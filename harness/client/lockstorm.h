@@ -1,8 +1,7 @@
 /* All that a lock of your own in C needs: include this, write one struct lock_type, build a shared object
  * (docs/test-your-own-lock.md, "In C"). The plug-in may call what the headers below declare, except the tables of locks
  * and the functions for adapters, and nothing else of lockstorm's. */
-#ifndef LOCKSTORM_H
-#define LOCKSTORM_H
+#pragma once
 
 #include "harness/environment/env.h"
 #include "harness/locks/common/key.h"
@@ -22,5 +21,3 @@
 /* What a plug-in defines. */
 extern const unsigned lockstorm_lock_abi __attribute__((visibility("default"))); /* = LOCKSTORM_LOCK_ABI */
 extern const struct lock_type lockstorm_lock __attribute__((visibility("default")));
-
-#endif

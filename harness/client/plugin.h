@@ -1,6 +1,5 @@
 /* A lock that comes as a shared object (harness/client/lockstorm.h), loaded into the process that hosts it. */
-#ifndef LOCKSTORM_PLUGIN_H
-#define LOCKSTORM_PLUGIN_H
+#pragma once
 
 #include "harness/locks/common/lock.h"
 
@@ -21,5 +20,3 @@ bool plugin_load(const char *path, struct plugin *plugin, char reason[PLUGIN_REA
 /* Whether its static variables are as they were when it was loaded; if not, *offset is the address in the file of the
  * first change. */
 bool plugin_statics_same(const struct plugin *plugin, size_t *offset);
-
-#endif

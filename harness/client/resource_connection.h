@@ -3,8 +3,7 @@
  * in the explorer a command is a step of the schedule, like a command of the lock.
  *
  * The resource speaks RESP; harness/resource/resource.h lists its commands. */
-#ifndef LOCKSTORM_RESOURCE_CONNECTION_H
-#define LOCKSTORM_RESOURCE_CONNECTION_H
+#pragma once
 
 #include "harness/environment/env.h"
 
@@ -18,5 +17,3 @@ struct resource_connection {
 /* Formats one command as env_command does, and exchanges it for its reply. By the client's worker only. */
 const struct env_reply *resource_exchange(const struct resource_connection *connection, const char *format, ...)
     __attribute__((format(printf, 2, 0)));
-
-#endif

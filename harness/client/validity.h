@@ -4,8 +4,7 @@
  *
  * Two processes call it. The client does while it runs. The driver does when it suspends the client's host and when the
  * host goes on: the client's process is stopped at that moment, and the record belongs exactly there. Decision 0017. */
-#ifndef LOCKSTORM_VALIDITY_H
-#define LOCKSTORM_VALIDITY_H
+#pragma once
 
 #include "harness/scheduler/actor.h"
 
@@ -35,5 +34,3 @@ void validity_announce(const struct actor *client, uint32_t lock_name, int64_t v
  * by the trial's clocks. False: no grant is, and nothing is recorded. */
 bool validity_record_host_clock(struct history *history, struct shared_page *page, int task, uint32_t client,
                                 uint32_t lock_name, int64_t host_ns, bool stands);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A task that is stalled (TASK_STOP_STALL) is resumed when what it waits for has come, finds the flag and waits for the
  * driver: its reply stays unread and its sleep does not end, while the other tasks run. Decision 0130. */
-#ifndef LOCKSTORM_CARRIER_H
-#define LOCKSTORM_CARRIER_H
+#pragma once
 
 #include "harness/client_group/deadlines.h"
 #include "harness/scheduler/task.h"
@@ -35,5 +34,3 @@ void carrier_close(struct carrier *carrier);
 void carrier_add(struct carrier *carrier, const struct task_slot *slot, void (*run)(void *), void *argument);
 /* Runs the tasks until all have ended. False with errno: the descriptors could not be waited for. */
 bool carrier_run(struct carrier *carrier);
-
-#endif

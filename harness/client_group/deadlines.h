@@ -1,6 +1,5 @@
 /* Which tasks wait until when: a heap, the earliest deadline first. Tasks are numbered from 0. */
-#ifndef LOCKSTORM_DEADLINES_H
-#define LOCKSTORM_DEADLINES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void deadlines_remove(struct deadlines *deadlines, int task);
 /* The earliest deadline, or INT64_MAX; and a task that has it, or -1. */
 int64_t deadlines_first_ns(const struct deadlines *deadlines);
 int deadlines_first(const struct deadlines *deadlines);
-
-#endif

@@ -1,8 +1,7 @@
 /* A program with a lock library that a client hosts (docs/adapters.md): lines to its standard input, lines from its
  * standard output. It belongs to the client's process group and ends with the client, however that ends. The content of
  * the lines is the business of harness/locks/adapter. */
-#ifndef LOCKSTORM_ADAPTER_SESSION_H
-#define LOCKSTORM_ADAPTER_SESSION_H
+#pragma once
 
 #include "harness/environment/env.h"
 #include "harness/environment/session_wait.h"
@@ -31,5 +30,3 @@ bool adapter_session_send(struct adapter_session *session, const char *line);
 struct env_reply adapter_session_receive(struct adapter_session *session, const struct session_wait *wait);
 
 enum { ADAPTER_LINE_MOST = 64 * 1024 };
-
-#endif

@@ -7,8 +7,7 @@
  * code a task is a thread: a function that blocks returns later.
  *
  * Times are ns (clocks) or ms (limits); limits are measured on the environment's monotonic clock. */
-#ifndef LOCKSTORM_ENV_H
-#define LOCKSTORM_ENV_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -213,5 +212,3 @@ bool env_watchdog_start(struct env *env, void (*run)(struct env *, void *), void
 void env_watchdog_stop(struct env *env);
 /* For the watchdog: whether env_watchdog_stop was called. */
 bool env_watchdog_stopping(const struct env *env);
-
-#endif

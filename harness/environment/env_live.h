@@ -1,6 +1,5 @@
 /* The live environment: real sockets through hiredis, the shared page's clock, a thread for the watchdog. */
-#ifndef LOCKSTORM_ENV_LIVE_H
-#define LOCKSTORM_ENV_LIVE_H
+#pragma once
 
 #include "harness/environment/env.h"
 #include "harness/environment/live_options.h"
@@ -12,5 +11,3 @@ void env_live_close(struct env *env);
 
 /* How long commands wait for their replies from now on: env_reply_limit_ms. Not while a watchdog runs. */
 void env_live_set_reply_limit(struct env *env, int64_t reply_limit_ms);
-
-#endif

@@ -1,8 +1,7 @@
 /* What an implementation of the environment provides; env.h describes the functions that call it. Limits are durations
  * in ns here, INT64_MAX: no limit. No slot is NULL: env_unserved.h has functions for what an implementation does not
  * serve. Only implementations and env_ops.c include this. */
-#ifndef LOCKSTORM_ENV_OPS_H
-#define LOCKSTORM_ENV_OPS_H
+#pragma once
 
 #include "harness/environment/env.h"
 
@@ -91,5 +90,3 @@ struct env {
 
 /* Gives an environment its operations. */
 void env_begin(struct env *env, const struct env_ops *ops);
-
-#endif

@@ -1,7 +1,6 @@
 /* Converts hiredis' replies to the environment's. Only implementations of the environment, and of the client's
  * connection to the resource, include this. */
-#ifndef LOCKSTORM_ENV_REPLY_H
-#define LOCKSTORM_ENV_REPLY_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -10,5 +9,3 @@
 /* Fills *reply. Its texts belong to `raw`, which has to live as long; env_reply_free frees its lists. */
 void env_reply_fill(struct env_reply *reply, const redisReply *raw);
 void env_reply_free(const struct env_reply *reply);
-
-#endif

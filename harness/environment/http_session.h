@@ -1,7 +1,6 @@
 /* A session with a node that speaks HTTP with JSON bodies, etcd's gateway, through libcurl. Built without libcurl every
  * request is UNKNOWN; `lockstorm locks` lists such locks as not installed, so none is started. */
-#ifndef LOCKSTORM_HTTP_SESSION_H
-#define LOCKSTORM_HTTP_SESSION_H
+#pragma once
 
 #include "harness/environment/env.h"
 #include "harness/environment/session_wait.h"
@@ -22,5 +21,3 @@ bool http_session_answer(struct http_session *session, const struct session_wait
 
 /* The same for the next line of an answer that is a stream. */
 bool http_session_line(struct http_session *session, const struct session_wait *wait, struct env_reply *reply);
-
-#endif

@@ -1,7 +1,6 @@
 /* A live client's session with an ensemble of ZooKeeper servers, which its watchdog tends: the environment's operations
  * on it. */
-#ifndef LOCKSTORM_LIVE_ENSEMBLE_H
-#define LOCKSTORM_LIVE_ENSEMBLE_H
+#pragma once
 
 #include "harness/environment/env.h"
 
@@ -14,5 +13,3 @@ void live_ensemble_end(struct env *env);
 /* env_tree and env_tree_news; limit_ns INT64_MAX: it waits for ever. */
 const struct env_reply *live_ensemble_request(struct env *env, enum env_tree_verb verb, const char *path);
 bool live_ensemble_await_news(struct env *env, int64_t limit_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of a live environment, one for each task: what env_live.c, live_watchdog.c and live_ensemble.c share. */
-#ifndef LOCKSTORM_LIVE_ENV_H
-#define LOCKSTORM_LIVE_ENV_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -72,5 +71,3 @@ void live_env_drop_reply(struct live_env *live);
 void live_env_close_sessions(struct live_env *live);
 void live_env_close_postgres(struct live_env *live, int node);
 void live_env_close_http(struct live_env *live, struct http_session **session);
-
-#endif

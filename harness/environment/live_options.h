@@ -1,6 +1,5 @@
 /* What a live environment is made of. */
-#ifndef LOCKSTORM_LIVE_OPTIONS_H
-#define LOCKSTORM_LIVE_OPTIONS_H
+#pragma once
 
 #include "harness/environment/adapter_session.h"
 #include "harness/scheduler/task.h"
@@ -23,5 +22,3 @@ struct env_live_options {
     void *holder;
     struct adapter_launch adapter;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * client's connection to the resource each have one of the same task.
  *
  * Deadlines are stamps of the host's monotonic clock (ns), which stands still while the host is suspended. */
-#ifndef LOCKSTORM_LIVE_TASK_H
-#define LOCKSTORM_LIVE_TASK_H
+#pragma once
 
 #include "harness/scheduler/task.h"
 
@@ -27,5 +26,3 @@ void live_task_sleep_until(struct live_task *self, int64_t deadline_ns);
 void live_task_count_sent(const struct live_task *self);
 /* The same; and the task may give its turn back before that has arrived, which no other task may overtake. */
 void live_task_count_unawaited(const struct live_task *self);
-
-#endif

@@ -1,7 +1,6 @@
 /* A session with a PostgreSQL server, through libpq. Built without libpq every statement is UNKNOWN; `lockstorm locks`
  * lists such locks as not installed, so none is started. */
-#ifndef LOCKSTORM_POSTGRES_SESSION_H
-#define LOCKSTORM_POSTGRES_SESSION_H
+#pragma once
 
 #include "harness/environment/env.h"
 #include "harness/environment/session_wait.h"
@@ -17,5 +16,3 @@ void postgres_session_close(struct postgres_session *session);
  * statement or its end. False when there was no complete answer: the session is lost and can only be closed. */
 bool postgres_session_run(struct postgres_session *session, const char *statement, const char *const *parameters,
                           size_t count, const struct session_wait *wait, struct env_reply *reply);
-
-#endif

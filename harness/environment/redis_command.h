@@ -3,13 +3,10 @@
  * The format is that of hiredis' redisFormatCommand. Most formats of locks have only whole words of %s, %b (bytes and
  * their size_t), %d, %u and %lld; these are encoded here, in a fraction of the time that hiredis takes. All others are
  * given to hiredis. */
-#ifndef LOCKSTORM_ENVIRONMENT_REDIS_COMMAND_H
-#define LOCKSTORM_ENVIRONMENT_REDIS_COMMAND_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
 
 /* Returns the command, which the caller frees, and its length. A format that hiredis refuses ends the process. */
 char *redis_command_format(const char *format, va_list arguments, size_t *length);
-
-#endif

@@ -1,8 +1,7 @@
 /* What a server that speaks RESP sends on a connection without having been asked there: a message on a subscribed
  * channel, or the confirmation of SUBSCRIBE or UNSUBSCRIBE. Messages that arrive while a task waits for something else
  * are kept in order of arrival. */
-#ifndef LOCKSTORM_REDIS_PUSH_H
-#define LOCKSTORM_REDIS_PUSH_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ bool redis_push_is(const redisReply *reply, const char *kind);
 void redis_push_keep(struct redis_push_buffer *buffer, redisReply *push);
 redisReply *redis_push_take(struct redis_push_buffer *buffer);
 void redis_push_clear(struct redis_push_buffer *buffer);
-
-#endif

@@ -1,7 +1,6 @@
 /* A connection of one task to a server that speaks RESP: a redis-server, or the resource. It is made at the first
  * command and made anew when it has ended: a connection to Redis carries no state that a caller could lose. */
-#ifndef LOCKSTORM_REDIS_SESSION_H
-#define LOCKSTORM_REDIS_SESSION_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -29,5 +28,3 @@ void redis_session_send(const struct redis_session *session, const char *bytes, 
 /* The next reply, which the caller frees. NULL: none came before give_up_ns, or the connection was lost. At look_ns it
  * looks once for a reply that the server sends by its own clock. */
 redisReply *redis_session_receive(struct redis_session *session, int64_t look_ns, int64_t give_up_ns, bool may_block);
-
-#endif

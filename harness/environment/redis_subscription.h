@@ -1,6 +1,5 @@
 /* The subscriptions of one task to channels of one server that speaks RESP, on a connection of their own. */
-#ifndef LOCKSTORM_REDIS_SUBSCRIPTION_H
-#define LOCKSTORM_REDIS_SUBSCRIPTION_H
+#pragma once
 
 #include "harness/environment/redis_push.h"
 #include "harness/environment/redis_session.h"
@@ -22,5 +21,3 @@ redisReply *redis_subscription_message(struct redis_subscription *self, int64_t 
 
 /* Ends the connection and drops what was kept. */
 void redis_subscription_close(struct redis_subscription *self);
-
-#endif

@@ -1,6 +1,5 @@
 /* How a session waits for its socket. Sessions know neither a clock nor a turn: their caller passes one of these. */
-#ifndef LOCKSTORM_SESSION_WAIT_H
-#define LOCKSTORM_SESSION_WAIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -8,5 +7,3 @@ struct session_wait {
     bool (*readable)(void *holder, int fd); /* true when the descriptor can be read, false when the wait is over */
     void *holder;
 };
-
-#endif

@@ -6,8 +6,7 @@
  * same behaviour: it goes on while the worker is busy, and stands still when the process is stopped. The worker sends
  * requests. The session knows neither a clock nor a turn: each caller passes its clock and its way to wait.
  * Decision 0046. */
-#ifndef LOCKSTORM_ZOOKEEPER_SESSION_H
-#define LOCKSTORM_ZOOKEEPER_SESSION_H
+#pragma once
 
 #include "harness/environment/env.h"
 
@@ -51,5 +50,3 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
 /* Returns true when a watch has fired, or the state has changed, since this was last true; false at the stamp. */
 bool zookeeper_session_await_news(struct zookeeper_session *session, const struct zookeeper_caller *caller,
                                   int64_t deadline_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line of explore (explore_main.c describes the options), and the plug-in that it may name. */
-#ifndef LOCKSTORM_EXPLORE_EXPLORE_OPTIONS_H
-#define LOCKSTORM_EXPLORE_EXPLORE_OPTIONS_H
+#pragma once
 
 #include "harness/library/library_state.h"
 #include "harness/search/search.h"
@@ -35,5 +34,3 @@ bool explore_names_read(struct explore_arguments *arguments, const struct search
 bool explore_options_whole(struct explore_arguments *arguments);
 /* Ends the process with STATUS_GAVE_UP if the plug-in has written to a static variable. Without a plug-in: nothing. */
 void explore_plugin_check(void);
-
-#endif

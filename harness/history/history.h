@@ -14,8 +14,7 @@
  *
  * Sources: the shape of a Jepsen history (jepsen.history: invocations and completions in one order); the reservation
  * by fetch-and-add is that of a LMAX-style multi-producer ring without its wrap-around. */
-#ifndef LOCKSTORM_HISTORY_H
-#define LOCKSTORM_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -209,5 +208,3 @@ uint32_t history_checksum(const struct history_record *record, uint64_t index);
 /* The name of a kind in JSON Lines ("acquire-invoke"), NULL for no kind. */
 const char *history_kind_name(unsigned kind);
 const char *history_object_name(unsigned object);
-
-#endif

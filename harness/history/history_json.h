@@ -2,8 +2,7 @@
  *
  * The first line is {"history": "lockstorm", "version": 1, "time": ..., "seed": ...}; every further line is one record
  * with its index. Fields that are zero are left out. Names are strings where a string is unambiguous. */
-#ifndef LOCKSTORM_HISTORY_JSON_H
-#define LOCKSTORM_HISTORY_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_
 
 /* Converts lines into the binary form. `out` is seekable and empty; afterwards it is at its end. False with *error. */
 bool history_json_read(FILE *in, FILE *out, struct history_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a library offers, and what one schedule of it came to, as JSON, which the caller owns. */
-#ifndef LOCKSTORM_LIBRARY_EVENTS_JSON_H
-#define LOCKSTORM_LIBRARY_EVENTS_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -11,5 +10,3 @@ json_t *offer_json(const struct library_offer *offer);
 json_t *broken_promises_json(const struct broken_promise *broken, int count);
 /* The events of a schedule that was played on so many servers, an object each. */
 json_t *call_events_json(const struct call_event *events, size_t count, int nodes);
-
-#endif

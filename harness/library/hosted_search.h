@@ -1,7 +1,6 @@
 /* The world of hosted programs as a world to search (harness/search/search_world.h). Its properties are promises of
  * libraries; its places are the calls that struck clients were making. */
-#ifndef LOCKSTORM_LIBRARY_HOSTED_SEARCH_H
-#define LOCKSTORM_LIBRARY_HOSTED_SEARCH_H
+#pragma once
 
 #include "harness/library/library_world.h"
 #include "harness/search/search_world.h"
@@ -27,5 +26,3 @@ void hosted_search_make(struct hosted_search *hosted, const struct library_setti
 /* Opens the world. False: hosted->world.reason says why not. */
 bool hosted_search_open(struct hosted_search *hosted, const struct library_settings *settings);
 void hosted_search_close(struct hosted_search *hosted);
-
-#endif

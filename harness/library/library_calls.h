@@ -1,6 +1,5 @@
 /* Questions to hosted programs, and their answers (docs/adapters.md). */
-#ifndef LOCKSTORM_LIBRARY_CALLS_H
-#define LOCKSTORM_LIBRARY_CALLS_H
+#pragma once
 
 #include "harness/library/library_state.h"
 
@@ -14,5 +13,3 @@ bool calls_cancel(struct library_world *world, int client, int thread);
 bool calls_ask_control(struct library_world *world, int client, json_t *body);
 /* Takes all lines that a client's program has written. True: there were some. */
 bool calls_hear(struct library_world *world, int client);
-
-#endif

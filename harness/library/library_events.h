@@ -1,6 +1,5 @@
 /* What a schedule's judge is told, in the order in which it happened (checkers/promises). */
-#ifndef LOCKSTORM_LIBRARY_EVENTS_H
-#define LOCKSTORM_LIBRARY_EVENTS_H
+#pragma once
 
 #include "harness/library/library_state.h"
 
@@ -12,5 +11,3 @@ void library_leases_note(struct library_world *world);
 void library_residue_note(struct library_world *world);
 /* The name of a resource: "account", "account-2", ... */
 const char *library_resource_name(int resource, char name[OFFER_NAME]);
-
-#endif

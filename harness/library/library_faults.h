@@ -1,11 +1,8 @@
 /* What each fault does in the world of a library. */
-#ifndef LOCKSTORM_LIBRARY_FAULTS_H
-#define LOCKSTORM_LIBRARY_FAULTS_H
+#pragma once
 
 #include "harness/library/library_state.h"
 
 bool library_allows(const struct library_world *world, struct choice fault);
 /* A fault that library_allows strikes. */
 void library_strike(struct library_world *world, struct choice fault);
-
-#endif

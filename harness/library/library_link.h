@@ -1,7 +1,6 @@
 /* The connections of hosted programs to servers. A program connects to an address of its own for each server; what it
  * sends, and what the server answers, waits here as whole messages until the world lets each of them go on. */
-#ifndef LOCKSTORM_LIBRARY_LINK_H
-#define LOCKSTORM_LIBRARY_LINK_H
+#pragma once
 
 #include "harness/library_service/byte_queue.h"
 #include "harness/library_service/library_server.h"
@@ -60,5 +59,3 @@ void link_end(struct library_link *link);
 /* Whether the oldest request, or answer, only opens the connection or keeps it up. */
 bool link_request_is_plain(const struct library_link *link);
 bool link_answer_is_plain(const struct library_link *link);
-
-#endif

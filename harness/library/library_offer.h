@@ -1,6 +1,5 @@
 /* What a library can be asked for, as its adapter says in `hello` (docs/adapters.md, version 2). */
-#ifndef LOCKSTORM_LIBRARY_OFFER_H
-#define LOCKSTORM_LIBRARY_OFFER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -42,5 +41,3 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
 bool offer_restrict(struct library_offer *offer, const char *const *names, int count, char *reason);
 
 extern const char *const LIBRARY_TOPOLOGIES[]; /* words by enum library_topology */
-
-#endif

@@ -1,6 +1,5 @@
 /* Until nothing happens by itself any more. */
-#ifndef LOCKSTORM_LIBRARY_SETTLE_H
-#define LOCKSTORM_LIBRARY_SETTLE_H
+#pragma once
 
 #include "harness/library/library_state.h"
 
@@ -27,5 +26,3 @@ bool library_answer_is_due(const struct library_world *world, const struct libra
 bool library_is_quiet(const struct library_world *world);
 /* The oldest request reaches its server, and what the server says at once is there. */
 void library_request_arrives(struct library_world *world, struct library_link *link);
-
-#endif

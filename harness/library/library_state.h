@@ -1,6 +1,5 @@
 /* The state of a library's world. */
-#ifndef LOCKSTORM_LIBRARY_STATE_H
-#define LOCKSTORM_LIBRARY_STATE_H
+#pragma once
 
 #include "harness/library/library_link.h"
 #include "harness/library/library_offer.h"
@@ -100,5 +99,3 @@ static inline struct library_link *library_link_find(struct library_client *clie
     const struct library_link *link = library_link_look(clients, who);
     return link ? &clients[who / LIBRARY_LINKS].links[link - clients[who / LIBRARY_LINKS].links] : NULL;
 }
-
-#endif

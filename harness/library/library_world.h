@@ -8,8 +8,7 @@
  *
  * Programs outlive a schedule: starting one takes longer than most schedules. A *session* is a number of schedules with
  * the same programs, which begins with new ones. */
-#ifndef LOCKSTORM_LIBRARY_WORLD_H
-#define LOCKSTORM_LIBRARY_WORLD_H
+#pragma once
 
 #include "harness/library/library_faults.h"
 #include "harness/library/library_state.h"
@@ -39,5 +38,3 @@ bool library_apply(struct library_world *world, struct choice choice);
 /* Ends a schedule: what is under way arrives, time passes for as long as a lease and a renewal would last, and what is
  * left at the servers is noted. True: the programs can be used for another schedule. */
 bool library_end(struct library_world *world);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bytes of a stream that wait to go on, and where the messages in them end. */
-#ifndef LOCKSTORM_BYTE_QUEUE_H
-#define LOCKSTORM_BYTE_QUEUE_H
+#pragma once
 
 #include "harness/library_service/message_format.h"
 
@@ -28,5 +27,3 @@ bool byte_queue_has_part(const struct byte_queue *queue);
 struct span byte_queue_first(const struct byte_queue *queue);
 /* Drops the oldest whole message. */
 void byte_queue_drop(struct byte_queue *queue);
-
-#endif

@@ -1,8 +1,7 @@
 /* A program that hosts a lock library (docs/adapters.md), run in virtual time by this process itself: its supervisor
  * (harness/supervisor) is a value here, and not a process of a trial. It runs only within hosted_run, until it is
  * quiet. */
-#ifndef LOCKSTORM_HOSTED_PROGRAM_H
-#define LOCKSTORM_HOSTED_PROGRAM_H
+#pragma once
 
 #include "harness/scheduler/shared_page.h"
 #include "harness/supervisor/supervisor.h"
@@ -41,5 +40,3 @@ int64_t hosted_deadline_ns(const struct hosted_program *program);
 bool hosted_send(struct hosted_program *program, const char *line);
 /* The next line that it has written, without its end; it is the program's until the next call. Or NULL. */
 char *hosted_line(struct hosted_program *program);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * No schedule covers a server that ends: every function here then ends the process with status 3 and a sentence on
  * standard error. A server may close a connection. */
-#ifndef LOCKSTORM_LIBRARY_SERVER_H
-#define LOCKSTORM_LIBRARY_SERVER_H
+#pragma once
 
 #include "harness/library_service/hosted_program.h"
 #include "harness/library_service/message_format.h"
@@ -112,5 +111,3 @@ void channel_send(struct server_channel *channel, struct span bytes);
 size_t channel_poll(struct server_channel *channel, char *bytes, size_t room);
 /* Closes it; the server has noticed when the function returns. */
 void channel_close(struct server_channel *channel);
-
-#endif

@@ -6,8 +6,7 @@
  * Sources: the RESP specification of Redis; PostgreSQL's documentation, "Frontend/Backend Protocol", Message Formats;
  * RFC 9113 (HTTP/2), section 4.1 and 6, and gRPC over HTTP/2; RFC 9112 (HTTP/1.1), section 6 and 7; ZooKeeper's
  * zookeeper.jute and ZooDefs.OpCode. */
-#ifndef LOCKSTORM_MESSAGE_FORMAT_H
-#define LOCKSTORM_MESSAGE_FORMAT_H
+#pragma once
 
 #include "faults/proxy/resp.h"
 
@@ -76,5 +75,3 @@ static inline uint32_t three_bytes(const char *bytes) {
     const unsigned char *at = (const unsigned char *)bytes;
     return (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
 }
-
-#endif

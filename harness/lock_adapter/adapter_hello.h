@@ -1,6 +1,5 @@
 /* What a C lock answers to `hello` (docs/adapters.md). */
-#ifndef LOCKSTORM_ADAPTER_HELLO_H
-#define LOCKSTORM_ADAPTER_HELLO_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@ const char *adapter_excludes(const struct lock_type *type);
 
 /* The traits of version 1, and what version 2 adds. The caller decrefs it. */
 json_t *adapter_hello(const struct lock_type *type, int protocol);
-
-#endif

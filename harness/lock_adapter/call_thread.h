@@ -1,6 +1,5 @@
 /* A thread of the program: executes the calls that it is given, one after the other, and writes their answers. */
-#ifndef LOCKSTORM_CALL_THREAD_H
-#define LOCKSTORM_CALL_THREAD_H
+#pragma once
 
 #include <jansson.h>
 #include <pthread.h>
@@ -38,5 +37,3 @@ void answer_write(const json_t *question, json_t *answer);
 
 /* An answer; `error` may be NULL. */
 json_t *answer_make(enum outcome outcome, const char *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* A C lock as a lock object of a library: an instance with an environment of its own, real sockets and this machine's
  * clocks. Used by one thread only. */
-#ifndef LOCKSTORM_HOSTED_LOCK_H
-#define LOCKSTORM_HOSTED_LOCK_H
+#pragma once
 
 #include "harness/environment/env_live.h"
 #include "harness/locks/common/lock.h"
@@ -42,5 +41,3 @@ bool hosted_lock_ready(struct hosted_lock *hosted, const struct lock_site *site)
 
 /* Ends its watchdog and its connections. It releases nothing. */
 void hosted_lock_end(struct hosted_lock *hosted);
-
-#endif

@@ -1,6 +1,5 @@
 /* A program that keeps many connections. */
-#ifndef LOCKSTORM_DESCRIPTOR_LIMIT_H
-#define LOCKSTORM_DESCRIPTOR_LIMIT_H
+#pragma once
 
 #include <sys/resource.h>
 
@@ -11,5 +10,3 @@ static inline void descriptor_limit_raise(void) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Starts processes that are bound to their parent: a bound process cannot outlive the thread that started it
  * (PR_SET_PDEATHSIG), and a Ctrl-C at the terminal does not reach it. */
-#ifndef LOCKSTORM_SPAWN_H
-#define LOCKSTORM_SPAWN_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -21,5 +20,3 @@ bool spawn_bind(pid_t parent, bool near);
  * empty, its output and errors go to the descriptor `output`, its signals have their default actions. Of the other
  * descriptors it gets those in `kept`, by the same numbers. Returns its process id, or -1 with errno. */
 pid_t spawn_process(char *const *words, char *const *variables, int output, const int *kept, int kept_count, bool near);
-
-#endif

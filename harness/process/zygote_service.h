@@ -7,8 +7,7 @@
  * words, and variables for its environment (NAME=VALUE). With it come the descriptor for its output and those that it
  * keeps. The answer is the child's process id, or a negative errno. The zygote ends with its socket, and with the
  * thread that started it. */
-#ifndef LOCKSTORM_ZYGOTE_SERVICE_H
-#define LOCKSTORM_ZYGOTE_SERVICE_H
+#pragma once
 
 /* In the environment of a zygote: the descriptor of the socket on which it receives requests. */
 #define ZYGOTE_VARIABLE "LOCKSTORM_ZYGOTE"
@@ -19,5 +18,3 @@ enum { ZYGOTE_KEPT = 8 }; /* the most descriptors that a child keeps */
  * and returns only in each child, with its words instead of the zygote's. The zygote's last word is a long one:
  * children put their words there, where ps looks for them. */
 void zygote_begin(int *count, char ***words);
-
-#endif

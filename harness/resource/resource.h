@@ -23,8 +23,7 @@
  * as a stranger's. This unit knows no transport: harness/resource/store_main.c serves sockets, the explorer calls it.
  * The three objects may also be kept elsewhere: then the caller carries out each access that resource_serve returns,
  * and passes its result to resource_conclude. */
-#ifndef LOCKSTORM_RESOURCE_H
-#define LOCKSTORM_RESOURCE_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ void resource_conclude(struct resource *resource, const struct resource_access *
 
 /* Appends an encoded answer. */
 void resource_answer(struct resource_answers *answers, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -4,8 +4,7 @@
  * store's memory.
  *
  * A session carries out one statement at a time. Built without libpq, store_session_open always fails. */
-#ifndef LOCKSTORM_STORE_TABLE_H
-#define LOCKSTORM_STORE_TABLE_H
+#pragma once
 
 #include "harness/resource/resource.h"
 
@@ -32,5 +31,3 @@ bool table_send(struct table_session *session, enum resource_mode mode, const st
 int table_fd(const struct table_session *session);
 /* Reads what has arrived. *error is the session's until its next statement; NULL: there is a result. */
 enum table_state table_poll(struct table_session *session, struct resource_result *result, const char **error);
-
-#endif

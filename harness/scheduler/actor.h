@@ -1,6 +1,5 @@
 /* A process that appends to the history. It stamps its records with the trial's time and its own host's wall clock. */
-#ifndef LOCKSTORM_ACTOR_H
-#define LOCKSTORM_ACTOR_H
+#pragma once
 
 #include "harness/scheduler/shared_page.h"
 
@@ -21,5 +20,3 @@ static inline uint64_t actor_append(const struct actor *actor, struct history_re
     if (actor->host) atomic_fetch_sub_explicit(&actor->host->appends, 1, memory_order_acq_rel);
     return index;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The machine's clocks, read from the kernel's vDSO directly: a preloaded library that changes the time does not affect
  * them. */
-#ifndef LOCKSTORM_CLOCK_H
-#define LOCKSTORM_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ int64_t clock_real_deadline_ns(int64_t limit_ms);
 static inline int64_t clock_ms_rounded_up(int64_t duration_ns) {
     return (duration_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
 }
-
-#endif

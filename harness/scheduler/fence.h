@@ -8,8 +8,7 @@
  * the proxy says to which servers it has written.
  *
  * Servers are numbered from 0 in the order in which they are added. Decision 0009. */
-#ifndef LOCKSTORM_FENCE_H
-#define LOCKSTORM_FENCE_H
+#pragma once
 
 #include "harness/scheduler/server_connection.h"
 #include "harness/scheduler/shared_page.h"
@@ -44,5 +43,3 @@ bool fence_settle(struct fence *fence);
  * the answer, or when replies may stay away. Otherwise a later message could overtake it: a server reads its
  * connections in an order of its own. */
 bool fence_settle_before_turn(struct fence *fence);
-
-#endif

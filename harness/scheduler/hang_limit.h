@@ -11,8 +11,7 @@
  *     }
  *
  * What a trial measures - leases, reply limits, bounds - has other clocks (clock.h, shared_page.h). Decision 0095. */
-#ifndef LOCKSTORM_HANG_LIMIT_H
-#define LOCKSTORM_HANG_LIMIT_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ bool hang_limit_is_over(int64_t until_ns);
 /* poll(2), until the deadline, not interrupted by signals. True: one of the descriptors is ready. */
 bool hang_limit_poll(struct pollfd *fds, nfds_t count, int64_t until_ns);
 bool hang_limit_await_readable(int fd, int64_t until_ns);
-
-#endif

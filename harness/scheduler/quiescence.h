@@ -8,8 +8,7 @@
  * shortly because a spin lock was taken, is not quiescence. The answer is right for processes that share the caller's
  * one processor: on another one, a process that is about to sleep again has the state of one that sleeps before the
  * kernel counts that it has left its processor. Decision 0009. */
-#ifndef LOCKSTORM_QUIESCENCE_H
-#define LOCKSTORM_QUIESCENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ uint64_t packets_waiting_in(int fd);
  * processor has taken from its queue to deliver is not counted any more, but no process runs on that processor until it
  * is delivered. So the answer is right for processes that share the caller's one processor. */
 bool packets_await_delivery(int64_t limit_ms);
-
-#endif

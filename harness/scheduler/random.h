@@ -1,7 +1,6 @@
 /* Random numbers from a seed: splitmix64 (Steele, Lea, Flood 2014; public domain by Vigna). A generator is passed down
  * and never global, so that the same seed gives the same trial. */
-#ifndef LOCKSTORM_RANDOM_H
-#define LOCKSTORM_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ static inline struct random random_split(uint64_t seed, uint64_t part) {
     random_next(&random);
     return random;
 }
-
-#endif

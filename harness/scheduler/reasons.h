@@ -1,7 +1,6 @@
 /* A state that several faults may ask for at once lasts until the last of them has taken its request back.
  * Decision 0026. */
-#ifndef LOCKSTORM_REASONS_H
-#define LOCKSTORM_REASONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ static inline int reasons_count(int *reasons, bool more) {
     else if (*reasons > 0) --*reasons;
     return *reasons;
 }
-
-#endif

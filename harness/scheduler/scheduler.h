@@ -9,8 +9,7 @@
  * Tasks, servers and hosts of clients are numbered from 0; a host is named by its client's worker task. Where a
  * function says that it counts reasons, what several callers asked for ends when all of them have taken it back; it
  * returns the number of reasons that are left. */
-#ifndef LOCKSTORM_SCHEDULER_H
-#define LOCKSTORM_SCHEDULER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -170,5 +169,3 @@ int scheduler_dead(const struct scheduler *scheduler);
 bool scheduler_settle(struct scheduler *scheduler);
 /* What did not answer, or did not become idle, when that last failed; "": it never has. */
 const char *scheduler_unanswered(const struct scheduler *scheduler);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the scheduler share: scheduler.h declares what each of them does with it. */
-#ifndef LOCKSTORM_SCHEDULER_STATE_H
-#define LOCKSTORM_SCHEDULER_STATE_H
+#pragma once
 
 #include <poll.h>
 
@@ -39,5 +38,3 @@ struct scheduler {
 /* The process has ended, or another one is about to use the task's slot: no reason is left to keep it from running. */
 void task_stops_forget_process(struct scheduler *scheduler, int pid);
 void task_stops_forget_task(struct scheduler *scheduler, int task);
-
-#endif

@@ -7,8 +7,7 @@
  * clock differs from the machine's, which a redis-server reads as this side does: there is nothing to measure.
  *
  * Servers are numbered from 0 in the order in which they are added. */
-#ifndef LOCKSTORM_SERVER_CLOCKS_H
-#define LOCKSTORM_SERVER_CLOCKS_H
+#pragma once
 
 #include "harness/scheduler/shared_page.h"
 
@@ -25,5 +24,3 @@ int server_clocks_add(struct server_clocks *clocks, const char *path, struct his
 bool server_clocks_has_file(const struct server_clocks *clocks, int server);
 /* Writes the trial's present time into every file. False: one could not be written. */
 bool server_clocks_write(const struct server_clocks *clocks);
-
-#endif

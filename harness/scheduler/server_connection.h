@@ -1,7 +1,6 @@
 /* The scheduler's own connection to a server that speaks RESP. It carries PING and WAIT, which only ask whether the
  * server has dealt with what it received. Commands of locks never pass through here. */
-#ifndef LOCKSTORM_SERVER_CONNECTION_H
-#define LOCKSTORM_SERVER_CONNECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool server_connection_await_replicas(struct server_connection *connection, int 
  * none within FENCE_LIMIT_MS, or the connection was lost; it is of no more use then. */
 struct redisReply *server_connection_read(struct redisContext *redis);
 void server_connection_close(struct server_connection *connection);
-
-#endif

@@ -9,8 +9,7 @@
  * A task writes its state while it runs, the scheduler writes it while the task does not run. An eventfd per task says
  * that it has the turn; one eventfd for all tasks ("yield") says that a task has given it back. So a task can wait for
  * its turn and for a socket at once. Decision 0008. */
-#ifndef LOCKSTORM_SHARED_PAGE_H
-#define LOCKSTORM_SHARED_PAGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -160,5 +159,3 @@ int64_t shared_page_suspended_ns(const struct task_slot *host);
 int64_t shared_page_trial_ns(const struct task_slot *host, int64_t host_ns);
 /* What a clock that is drift_ppm too fast gains within a duration. */
 int64_t shared_page_drift_ns(int64_t duration_ns, int64_t drift_ppm);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * A single wait counts, not their sum: a lease does not run out by many short ones while its watchdog gets its turns.
  * Decision 0096. */
-#ifndef LOCKSTORM_STALL_SENTINEL_H
-#define LOCKSTORM_STALL_SENTINEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ struct stall_sentinel *stall_sentinel_start(int64_t period_ns);
 /* Looks once more, and writes the longest stall since the start. */
 void stall_sentinel_longest(struct stall_sentinel *sentinel, struct stall *longest);
 void stall_sentinel_stop(struct stall_sentinel *sentinel);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Where the processor does not say that its counter runs at one rate in all its states, or the counter was seen to
  * leave the clock, the clocks are read. Decision 0129. */
-#ifndef LOCKSTORM_STAMPS_H
-#define LOCKSTORM_STAMPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ struct stamp_base {
 /* Takes a new reading in. Afterwards stamps count from base->from, whose mono_ns is not before any stamp of the old
  * base. */
 void stamp_base_renew(struct stamp_base *base, struct stamp_reading now);
-
-#endif

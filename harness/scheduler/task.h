@@ -1,6 +1,5 @@
 /* A task's side of the shared page: it gives the turn back and waits for the next one. */
-#ifndef LOCKSTORM_TASK_H
-#define LOCKSTORM_TASK_H
+#pragma once
 
 #include "harness/scheduler/shared_page.h"
 
@@ -60,5 +59,3 @@ void task_await(struct task *task, bool (*has_news)(void *holder), void *holder,
 
 /* Holds here if the driver has armed this checkpoint. Returns true if it was held. */
 bool task_checkpoint(struct task *task, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Descriptors that wake the process that polls them: eventfds, and the descriptor that a signal handler writes to. */
-#ifndef LOCKSTORM_WAKEUP_H
-#define LOCKSTORM_WAKEUP_H
+#pragma once
 
 #include <errno.h>
 #include <poll.h>
@@ -19,5 +18,3 @@ static inline void wakeup_drain(int fd) {
     struct pollfd filled = {.fd = fd, .events = POLLIN};
     while (poll(&filled, 1, 0) > 0 && read(fd, bytes, sizeof bytes) > 0) continue;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* One choice of a schedule: what happens next. Two worlds have choices: the simulation of C locks
  * (harness/simulation) and the world of hosted programs (harness/library). */
-#ifndef LOCKSTORM_SEARCH_CHOICE_H
-#define LOCKSTORM_SEARCH_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ enum choice_target choice_target(const struct choice_space *space, enum choice_k
 int choice_client(const struct choice_space *space, struct choice choice);
 /* The same choice of the client that has the number before. */
 struct choice choice_moved_up(const struct choice_space *space, struct choice choice);
-
-#endif

@@ -1,6 +1,5 @@
 /* Adds a 64-bit word to a digest (after wyhash, Wang Yi 2019). */
-#ifndef LOCKSTORM_SIMULATION_MIX_H
-#define LOCKSTORM_SIMULATION_MIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@ static inline uint64_t mix(uint64_t digest, uint64_t word) {
     __uint128_t product = (__uint128_t)(digest ^ word) * 0xa0761d6478bd642fu;
     return (uint64_t)product ^ (uint64_t)(product >> 64) ^ 0xe7037ed1a0b428dbu;
 }
-
-#endif

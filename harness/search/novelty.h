@@ -5,8 +5,7 @@
  * What was learned belongs to a session: NOVELTY_SESSION schedules with consecutive numbers, run one after the other by
  * one process. A session depends only on the seed and its number, so a search tries the same schedules with any number
  * of processes. Every second schedule of a session is drawn as in a portfolio; the others are changed ones. */
-#ifndef LOCKSTORM_SEARCH_NOVELTY_H
-#define LOCKSTORM_SEARCH_NOVELTY_H
+#pragma once
 
 #include "harness/search/strategy.h"
 
@@ -59,5 +58,3 @@ void mutant_begin(struct mutant *mutant, struct novelty *novelty, const struct s
 struct choice mutant_choose(struct mutant *mutant, const struct search_world *world, const struct choice *choices,
                             int count, struct choice usual);
 void mutant_free(struct mutant *mutant);
-
-#endif

@@ -11,8 +11,7 @@
  * client-clock-jump; redis-N for clock-jump, crash-server and crash-server-empty; the replica of redis-N, or
  * redis-N-replica-2, for failover and stall-replica; for faults of one message a client or its watchdog, or
  * client-N link-N. Old names of faults are read. "before client-1 4: quiet": no fault strikes from there on. */
-#ifndef LOCKSTORM_SEARCH_SCHEDULE_H
-#define LOCKSTORM_SEARCH_SCHEDULE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ bool deviation_read(const struct choice_space *space, const char *line, struct d
 /* Adds the call or the deviation of a line. False: *reason says what is wrong with it. */
 bool schedule_line_read(const struct choice_space *space, const char *line, struct schedule *schedule,
                         const char **reason);
-
-#endif

@@ -4,8 +4,7 @@
  * Schedules are tried in *sessions* of consecutive numbers, each by one process: what is learned within a session, and
  * programs that outlive a schedule, depend on nothing but the seed and the session's number. So a search tries the same
  * schedules with any number of processes. */
-#ifndef LOCKSTORM_SEARCH_SEARCH_H
-#define LOCKSTORM_SEARCH_SEARCH_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -123,5 +122,3 @@ static inline bool search_is_violated(const struct search_settings *settings, co
     if (settings->steadily[property] && outcome_is_steady(outcome)) required |= settings->steadily[property];
     return outcome->status[property] == VERDICT_VIOLATED && outcome->sorts[property] & required;
 }
-
-#endif

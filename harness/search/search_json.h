@@ -1,6 +1,5 @@
 /* Results of a search as JSON values, which the caller owns. docs/explore.md describes them. */
-#ifndef LOCKSTORM_SEARCH_SEARCH_JSON_H
-#define LOCKSTORM_SEARCH_SEARCH_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ json_t *schedule_json(const struct choice_space *space, const struct schedule *s
 /* The names of the properties that an outcome violates, and of those that it violates in a required sort. */
 json_t *violated_json(const struct search_world *world, const struct search_outcome *outcome);
 json_t *broken_json(const struct search_world *world, const struct search_outcome *outcome);
-
-#endif

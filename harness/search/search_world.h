@@ -1,7 +1,6 @@
 /* What a search needs of the world whose schedules it runs: the simulation of C locks (harness/simulation), or hosted
  * programs (harness/library). A search knows no more of either, so what it can do it can do with both. */
-#ifndef LOCKSTORM_SEARCH_WORLD_H
-#define LOCKSTORM_SEARCH_WORLD_H
+#pragma once
 
 #include <jansson.h>
 
@@ -125,5 +124,3 @@ struct search_world {
     bool lease_of_object; /* an acquire has the lease that the first one of its lock object had */
     char reason[SEARCH_REASON]; /* why a schedule could not be played; empty: it could */
 };
-
-#endif

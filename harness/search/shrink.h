@@ -1,6 +1,5 @@
 /* Making a schedule that violates something smaller, while it still violates one of the same required properties. */
-#ifndef LOCKSTORM_SEARCH_SHRINK_H
-#define LOCKSTORM_SEARCH_SHRINK_H
+#pragma once
 
 #include "harness/search/search.h"
 
@@ -12,5 +11,3 @@ bool search_shrink(struct search *search, struct schedule *smallest);
 
 /* A control for a schedule: one call less, with which nothing of the same is violated. False: each call is needed. */
 bool search_control(struct search *search, const struct schedule *smallest, struct schedule *control);
-
-#endif

@@ -4,8 +4,7 @@
  * Of a C lock they are those of its usual course: a task is the worker or the watchdog, has passed a checkpoint, and
  * its code runs, or its command is on its way to a server or to the resource. Of hosted programs they are the sorts of
  * messages, requests or answers, that were seen in the session. */
-#ifndef LOCKSTORM_SEARCH_SITUATIONS_H
-#define LOCKSTORM_SEARCH_SITUATIONS_H
+#pragma once
 
 #include "harness/search/search_world.h"
 
@@ -41,5 +40,3 @@ void situations_note(struct situations *situations, const struct search_world *w
 /* Draws an aim for a fault of a kind: each situation in which it may strike is as likely as any other. Without one the
  * aim has no name. */
 struct aim situations_draw(const struct situations *situations, enum choice_kind kind, struct random *random);
-
-#endif

@@ -5,8 +5,7 @@
  * Bugs" (ASPLOS 2010): random task priorities that change at a few random moments. With n tasks, k steps and depth d
  * one schedule finds an error of depth d with a probability of at least 1 / (n k^(d-1)). The guarantee covers the order
  * of steps; the moments of faults are drawn uniformly. */
-#ifndef LOCKSTORM_SEARCH_STRATEGY_H
-#define LOCKSTORM_SEARCH_STRATEGY_H
+#pragma once
 
 #include "harness/search/situations.h"
 
@@ -86,5 +85,3 @@ void replay_begin(struct replay *replay, const struct schedule *schedule);
 void replay_free(struct replay *replay);
 /* Chooses the deviation that is due, else the usual choice. A deviation that the world does not allow stays unused. */
 struct choice replay_choose(struct replay *replay, const struct search_world *world, struct choice usual);
-
-#endif

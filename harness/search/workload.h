@@ -9,8 +9,7 @@
  *
  * A thread makes its next call when the one before is answered. What stands between an acquire that was not granted and
  * its release is left out, with both. */
-#ifndef LOCKSTORM_SEARCH_WORKLOAD_H
-#define LOCKSTORM_SEARCH_WORKLOAD_H
+#pragma once
 
 #include "checkers/promises/promises.h"
 #include "harness/search/choice.h"
@@ -60,5 +59,3 @@ extern const char *const CALL_LEASES[];
 extern const char *const CALL_VERBS[];
 /* The place of a word in such a list; -1: it is not there. */
 int call_word_find(const char *const *words, const char *word);
-
-#endif

@@ -5,8 +5,7 @@
  * sent, of eight letters at least: not what the clients of the first schedule, who have other random numbers, send,
  * too. Not looked for: on a server where a command of the client may have been lost, come late or come twice, or whose
  * connections were lost; and of a client that does not know the outcome of an operation. */
-#ifndef LOCKSTORM_SIMULATION_CLIENT_TRACES_H
-#define LOCKSTORM_SIMULATION_CLIENT_TRACES_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -16,5 +15,3 @@ void client_traces_compare_with(struct world *world);
 void client_traces_excuse(struct explored_client *client, int node);
 /* Looks for traces of a client that has taken a step, if an operation that should have left none has ended in it. */
 void client_traces_look(struct world *world, struct explored_client *client);
-
-#endif

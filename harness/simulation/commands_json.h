@@ -1,6 +1,5 @@
 /* The commands of a replayed schedule as JSON. */
-#ifndef LOCKSTORM_SIMULATION_COMMANDS_JSON_H
-#define LOCKSTORM_SIMULATION_COMMANDS_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ struct commands_json {
 
 void commands_json_tell(void *context, const struct heard_command *heard);
 void commands_json_strike(void *context, const struct struck_command *struck);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * On x86-64 a switch saves and loads registers itself: swapcontext also sets the signal mask, which are two system
  * calls for every step. Elsewhere, and with a sanitizer that has to know of each switch, it is swapcontext. */
-#ifndef LOCKSTORM_SIMULATION_COROUTINE_H
-#define LOCKSTORM_SIMULATION_COROUTINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ void coroutine_leave(struct coroutine *coroutine);
 
 /* Frees its stack. The coroutine must not be active: memory that its function had allocated would leak. */
 void coroutine_free(struct coroutine *coroutine);
-
-#endif

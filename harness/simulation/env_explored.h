@@ -1,7 +1,6 @@
 /* The explored environment: what the lock's code of a task calls, and how its commands are executed. A task gives up
  * control wherever it waits; its commands reach real servers when the schedule lets them arrive. */
-#ifndef LOCKSTORM_SIMULATION_ENV_EXPLORED_H
-#define LOCKSTORM_SIMULATION_ENV_EXPLORED_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -42,5 +41,3 @@ void world_collect(struct world *world, int node);
 void world_collect_in_time(struct world *world, int node);
 /* Drops the oldest message that has arrived. */
 void listener_skip(struct listener *listener);
-
-#endif

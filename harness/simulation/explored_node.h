@@ -1,6 +1,5 @@
 /* A node as clients see it: a master and its replicas, each a real server. One of them leads. */
-#ifndef LOCKSTORM_SIMULATION_EXPLORED_NODE_H
-#define LOCKSTORM_SIMULATION_EXPLORED_NODE_H
+#pragma once
 
 #include "harness/simulation/node.h"
 #include "harness/simulation/replication_stream.h"
@@ -15,5 +14,3 @@ struct explored_node {
     int64_t stalled_until_ns[WORLD_SERVERS];             /* no replication arrives at the server before */
     uint64_t stream_steps[WORLD_SERVERS];
 };
-
-#endif

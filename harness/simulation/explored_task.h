@@ -2,8 +2,7 @@
  *
  * A task's command takes two steps. In the first it arrives: the server executes it. In the second the task resumes
  * with the reply and runs to its next command, sleep or wait. */
-#ifndef LOCKSTORM_SIMULATION_EXPLORED_TASK_H
-#define LOCKSTORM_SIMULATION_EXPLORED_TASK_H
+#pragma once
 
 #include "harness/environment/env_ops.h"
 #include "harness/environment/redis_push.h"
@@ -77,5 +76,3 @@ struct explored_task {
     void *argument;
     bool stopping;
 };
-
-#endif

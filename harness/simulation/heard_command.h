@@ -1,6 +1,5 @@
 /* What servers heard and answered, command by command: for an observer of a schedule that is replayed. */
-#ifndef LOCKSTORM_SIMULATION_HEARD_COMMAND_H
-#define LOCKSTORM_SIMULATION_HEARD_COMMAND_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ struct command_witness {
     void (*strike)(void *context, const struct struck_command *struck);
     void *context;
 };
-
-#endif

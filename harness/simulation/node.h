@@ -3,8 +3,7 @@
  *
  * No schedule covers a server that ends or closes a connection: every function here then ends the process with status 3
  * and a sentence on standard error. */
-#ifndef LOCKSTORM_SIMULATION_NODE_H
-#define LOCKSTORM_SIMULATION_NODE_H
+#pragma once
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -106,5 +105,3 @@ void node_connection_read_line(struct node_connection *connection, char *line, s
 void node_connection_skip(struct node_connection *connection, uint64_t count);
 /* Closes the connection; the server has noticed when the function returns. */
 void node_connection_close(struct node_connection *connection);
-
-#endif

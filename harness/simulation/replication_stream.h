@@ -3,8 +3,7 @@
  * The simulation receives the stream as a replica does (PSYNC) and forwards it to a second real server, command by
  * command as the master wrote it. So it knows what has arrived there. It acknowledges to the master (REPLCONF ACK), by
  * which WAIT answers. The second server is an ordinary one; no client talks to it before it is promoted. */
-#ifndef LOCKSTORM_SIMULATION_REPLICATION_STREAM_H
-#define LOCKSTORM_SIMULATION_REPLICATION_STREAM_H
+#pragma once
 
 #include "harness/simulation/node.h"
 
@@ -28,5 +27,3 @@ void stream_arrive(struct stream *stream);
 void stream_resync(struct stream *stream);
 /* Drops all that is held or on its way, and acknowledges it to the master. */
 void stream_forget(struct stream *stream);
-
-#endif

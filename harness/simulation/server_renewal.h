@@ -1,7 +1,6 @@
 /* What a renewal changes on a server, seen there and not by its outcome: the history gets a record for each command of
  * a watchdog, or of a renewal that a client has invoked (HISTORY_SERVER_RENEWAL). */
-#ifndef LOCKSTORM_SIMULATION_SERVER_RENEWAL_H
-#define LOCKSTORM_SIMULATION_SERVER_RENEWAL_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -17,5 +16,3 @@ redisReply *server_renewal_before(struct world *world, const struct command_orig
 /* Call it after the command; `heard`: the server has executed it. Frees `before`, which may be NULL. */
 void server_renewal_record(struct world *world, const struct command_origin *origin, int node, redisReply *before,
                            bool heard);
-
-#endif

@@ -1,7 +1,6 @@
 /* The simulation of C locks as a world to search (harness/search/search_world.h). Its properties are those of the
  * checkers of a history; its places are the checkpoints that the struck clients have passed. */
-#ifndef LOCKSTORM_SIMULATION_SIMULATED_SEARCH_H
-#define LOCKSTORM_SIMULATION_SIMULATED_SEARCH_H
+#pragma once
 
 #include "harness/search/search_world.h"
 #include "harness/simulation/commands_json.h"
@@ -21,5 +20,3 @@ void simulated_search_make(struct simulated_search *simulated, const struct worl
 bool simulated_search_open(struct simulated_search *simulated, const struct world_settings *settings,
                            struct history_error *error);
 void simulated_search_close(struct simulated_search *simulated);
-
-#endif

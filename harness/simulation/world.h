@@ -4,8 +4,7 @@
  * A client has two tasks, its worker and its watchdog (explored_task.h). Time passes only when no task can take a step,
  * up to the next moment at which one can. A paused client takes no steps, but a command that it has sent arrives. So a
  * schedule - the order of all steps and the faults between them - determines everything that happens. */
-#ifndef LOCKSTORM_SIMULATION_WORLD_H
-#define LOCKSTORM_SIMULATION_WORLD_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -21,5 +20,3 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
 void world_apply(struct world *world, struct choice choice);
 /* Ends the schedule and its history. Clients that are not done run to their end unrecorded. */
 void world_end(struct world *world);
-
-#endif

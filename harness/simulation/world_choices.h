@@ -1,6 +1,5 @@
 /* What can happen next in a world. Nothing here changes it. */
-#ifndef LOCKSTORM_SIMULATION_WORLD_CHOICES_H
-#define LOCKSTORM_SIMULATION_WORLD_CHOICES_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -22,5 +21,3 @@ static inline bool world_strikes_store(const struct world *world, struct choice 
 }
 /* The next moment at which anything can change; or INT64_MAX. */
 int64_t world_next_deadline_ns(const struct world *world);
-
-#endif

@@ -1,6 +1,5 @@
 /* What each fault does to a world. */
-#ifndef LOCKSTORM_SIMULATION_WORLD_FAULTS_H
-#define LOCKSTORM_SIMULATION_WORLD_FAULTS_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -8,5 +7,3 @@
 void world_fault_apply(struct world *world, struct choice fault);
 /* Ends the pauses whose time is over, after time has passed. */
 void world_pauses_end(struct world *world);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the explorer itself writes into a history: names, parameters, and faults with their targets. */
-#ifndef LOCKSTORM_SIMULATION_WORLD_NAMES_H
-#define LOCKSTORM_SIMULATION_WORLD_NAMES_H
+#pragma once
 
 #include "harness/simulation/world_state.h"
 
@@ -10,5 +9,3 @@ void world_prefix_write(struct world *world);
 void world_record(struct world *world, struct history_record record);
 /* Appends the start, proof or end of a fault; `target` is a name in the history. */
 void world_fault_record(struct world *world, enum history_kind kind, enum choice_kind fault, uint32_t target);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of the simulated world, and questions about it that change nothing. */
-#ifndef LOCKSTORM_SIMULATION_WORLD_STATE_H
-#define LOCKSTORM_SIMULATION_WORLD_STATE_H
+#pragma once
 
 #include "harness/client/client.h"
 #include "harness/resource/resource.h"
@@ -144,5 +143,3 @@ int world_checkpoint(const struct world *world, struct choice fault);
 /* A digest of the visible state: each task's checkpoint, state and reply, pauses, crashes, leading servers and the
  * resource. Leaves out the time and what servers hold. */
 uint64_t world_state_digest(const struct world *world);
-
-#endif

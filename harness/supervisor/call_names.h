@@ -1,8 +1,5 @@
 /* Names of the calls that may wait and that the supervisor does not answer. */
-#ifndef LOCKSTORM_CALL_NAMES_H
-#define LOCKSTORM_CALL_NAMES_H
+#pragma once
 
 /* "another call" for one without a name here. */
 const char *call_name(int number);
-
-#endif

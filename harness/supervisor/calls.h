@@ -1,6 +1,5 @@
 /* The calls that the kernel hands over, and what is done with each. A group of calls has a file of its own. */
-#ifndef LOCKSTORM_CALLS_H
-#define LOCKSTORM_CALLS_H
+#pragma once
 
 #include "harness/supervisor/held_calls.h"
 
@@ -53,5 +52,3 @@ bool call_read_limit(struct supervisor *supervisor, const struct program_process
                      const struct seccomp_notif *call, int argument, int64_t *limit_ns);
 /* The stamp of the program's monotonic clock this much later; INT64_MAX: never. */
 int64_t call_deadline_ns(const struct supervisor *supervisor, int64_t limit_ns);
-
-#endif

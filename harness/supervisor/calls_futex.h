@@ -1,5 +1,4 @@
-#ifndef LOCKSTORM_CALLS_FUTEX_H
-#define LOCKSTORM_CALLS_FUTEX_H
+#pragma once
 
 #include "harness/supervisor/calls.h"
 
@@ -11,5 +10,3 @@ bool futex_recheck(struct supervisor *supervisor);
 call_handler futex_lock_inheriting, futex_unlock_inheriting;
 /* Gives it to this waiter if its owner has ended. */
 bool futex_inherit(struct supervisor *supervisor, struct held_call *held);
-
-#endif

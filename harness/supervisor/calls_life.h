@@ -1,9 +1,6 @@
-#ifndef LOCKSTORM_CALLS_LIFE_H
-#define LOCKSTORM_CALLS_LIFE_H
+#pragma once
 
 #include "harness/supervisor/calls.h"
 
 /* A process is ending, or has ended: waits until it has, and forgets it. */
 void life_process_ended(struct supervisor *supervisor, struct program_process *process);
-
-#endif

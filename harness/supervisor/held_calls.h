@@ -1,6 +1,5 @@
 /* The calls of a program that are held, and what ends each of them. */
-#ifndef LOCKSTORM_HELD_CALLS_H
-#define LOCKSTORM_HELD_CALLS_H
+#pragma once
 
 #include <poll.h>
 
@@ -89,5 +88,3 @@ bool held_calls_expire(struct supervisor *supervisor);
 bool held_calls_receive(const struct supervisor *supervisor, struct seccomp_notif *call, int limit_ms);
 /* Receives a call that has come, and holds it for its thread's turn. The process that made it; 0: none has come. */
 pid_t held_calls_hold_next(struct supervisor *supervisor);
-
-#endif

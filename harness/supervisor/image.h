@@ -1,7 +1,6 @@
 /* A program's image just after exec, before its first instruction: what makes its clocks and its random numbers those
  * of the trial. */
-#ifndef LOCKSTORM_IMAGE_H
-#define LOCKSTORM_IMAGE_H
+#pragma once
 
 #include "harness/supervisor/calls.h"
 
@@ -12,5 +11,3 @@ bool image_start(struct supervisor *supervisor, char *const *words);
 /* Lets an execve happen, and prepares the new image: the random bytes that it finds beside its stack come from the
  * seed, and its vDSO is patched, or hidden where it cannot be. */
 call_handler image_exec;
-
-#endif

@@ -3,8 +3,7 @@
  * A thread *runs* unless one of its calls is held. A process in vfork does not run until its child has another program
  * or has ended. Numbers of threads change only by calls that the supervisor sees (clone, exit), so that nobody running
  * is a fact of bookkeeping, and not read from /proc. */
-#ifndef LOCKSTORM_PROGRAM_H
-#define LOCKSTORM_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ bool program_read_text(const struct program_process *process, uint64_t address, 
 int program_duplicate_fd(const struct program_process *process, int fd);
 /* Opens the memory anew, after the process has got another program. */
 bool program_reopen_memory(struct program_process *process);
-
-#endif

@@ -5,8 +5,7 @@
  * After PROGRAM_CLOCK_EQUAL_READS reads of the same time by system calls the program's clock creeps ahead by a
  * microsecond. Reads of a patched vDSO cannot be counted; a thread that computes for long without a call makes the
  * clock creep too (supervisor.c). */
-#ifndef LOCKSTORM_PROGRAM_CLOCK_H
-#define LOCKSTORM_PROGRAM_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool program_clock_is_wall(clockid_t id);
 int64_t program_clock_read(const struct program_clock *clock, clockid_t id);
 /* The stamp of the trial's clock at which this program's monotonic clock shows mono_ns; INT64_MAX stays. */
 int64_t program_clock_trial_ns(const struct program_clock *clock, int64_t mono_ns);
-
-#endif

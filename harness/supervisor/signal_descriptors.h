@@ -3,8 +3,7 @@
  * the call. A duplicate of an epoll instance that has one must not be polled either: the kernel would take the
  * descriptor from the instance's list of ready ones, because no such signal is pending for the supervisor.
  * Decision 0120. */
-#ifndef LOCKSTORM_SIGNAL_DESCRIPTORS_H
-#define LOCKSTORM_SIGNAL_DESCRIPTORS_H
+#pragma once
 
 #include <poll.h>
 
@@ -26,5 +25,3 @@ uint64_t signal_descriptor_signals(const struct program_process *process, int fd
 bool signal_descriptor_targets(const struct program_process *process, int fd, struct epoll_targets *targets);
 /* Whether one of these signals is pending for the thread. */
 bool signal_descriptor_is_readable(pid_t tid, uint64_t signals);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * The calls come from a program that runs beside this one and may be wrong in every way: what is read from its memory
  * is copied once, and checked before it is used. */
-#ifndef LOCKSTORM_SUPERVISOR_H
-#define LOCKSTORM_SUPERVISOR_H
+#pragma once
 
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -82,5 +81,3 @@ void supervisor_drain_signals(const struct supervisor *supervisor);
 /* Writes the program's clocks into the words that its vDSO reads. */
 void supervisor_publish_clock(struct supervisor *supervisor);
 void supervisor_publish_clock_to(struct supervisor *supervisor, const struct program_process *process);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the threads of a program do, read from /proc: only where bookkeeping does not say, because a program seems to
  * run and makes no call. */
-#ifndef LOCKSTORM_THREAD_STATES_H
-#define LOCKSTORM_THREAD_STATES_H
+#pragma once
 
 #include "harness/supervisor/supervisor.h"
 
@@ -16,5 +15,3 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, struct bloc
 
 /* Whether there is a thread or a process that one of the program's threads has made and that has not made a call. */
 bool thread_states_find_newborn(struct supervisor *supervisor);
-
-#endif

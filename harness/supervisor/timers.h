@@ -1,6 +1,5 @@
 /* The timers of a program: of timerfd, of setitimer and alarm, of timer_create. */
-#ifndef LOCKSTORM_TIMERS_H
-#define LOCKSTORM_TIMERS_H
+#pragma once
 
 #include "harness/supervisor/calls.h"
 
@@ -27,5 +26,3 @@ int64_t timers_next_deadline_ns(const struct supervisor *supervisor);
 /* Lets the timers expire whose time has come. True: there were some. */
 bool timers_expire(struct supervisor *supervisor);
 void timers_free(struct supervisor *supervisor);
-
-#endif

@@ -1,6 +1,5 @@
 /* The turns of a program's threads, from its start to its end. */
-#ifndef LOCKSTORM_TURNS_H
-#define LOCKSTORM_TURNS_H
+#pragma once
 
 #include "harness/supervisor/supervisor.h"
 
@@ -17,5 +16,3 @@ bool turns_run(struct supervisor *supervisor);
 bool turns_have_news(const struct supervisor *supervisor);
 /* The program's monotonic clock when it goes on by itself; INT64_MAX: never. */
 int64_t turns_deadline_ns(const struct supervisor *supervisor);
-
-#endif

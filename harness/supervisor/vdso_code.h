@@ -3,8 +3,7 @@
  * The code of clock_gettime reads the words behind it, which the supervisor rewrites whenever the program's clocks
  * move; for clocks that it does not know it makes the system call. The others always make the system call; getrandom
  * says ENOSYS, after which the C library makes it. */
-#ifndef LOCKSTORM_VDSO_CODE_H
-#define LOCKSTORM_VDSO_CODE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ struct vdso_function {
 /* The first is the function that ends with a struct vdso_words; the others may be missing in a vDSO. Empty on a machine
  * whose vDSO cannot be patched: there it is hidden. */
 extern const struct vdso_function VDSO_FUNCTIONS[];
-
-#endif

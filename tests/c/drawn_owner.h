@@ -1,6 +1,5 @@
 /* For plug-ins of tests: an owner that is drawn anew for each acquire. */
-#ifndef LOCKSTORM_TESTS_DRAWN_OWNER_H
-#define LOCKSTORM_TESTS_DRAWN_OWNER_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@ static void draw(struct lock *lock) {
     snprintf(self->me, sizeof self->me, "%016llx%016llx", (unsigned long long)env_random(lock->env),
              (unsigned long long)env_random(lock->env));
 }
-
-#endif

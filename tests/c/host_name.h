@@ -1,7 +1,6 @@
 /* For plug-ins of tests: what all lives of a client have in common, as a host's name. A lock cannot learn it from its
  * environment; the path of the client's first link has it. */
-#ifndef LOCKSTORM_TESTS_HOST_NAME_H
-#define LOCKSTORM_TESTS_HOST_NAME_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -18,5 +17,3 @@ static inline unsigned long long host_name(void) {
             hash = (hash ^ (unsigned char)*at) * 1099511628211u;
     return hash;
 }
-
-#endif

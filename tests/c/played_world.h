@@ -1,7 +1,6 @@
 /* A world to search that a test plays: three clients of a C lock, whose tasks can always take a step, on two nodes with
  * two replicas each. A test changes what it is about. */
-#ifndef LOCKSTORM_TESTS_PLAYED_WORLD_H
-#define LOCKSTORM_TESTS_PLAYED_WORLD_H
+#pragma once
 
 #include "harness/search/search_world.h"
 #include "harness/simulation/world_choices.h"
@@ -58,5 +57,3 @@ static struct search_world played_world = {.operations = &played_operations,
                                            .steps = &played_steps,
                                            .lease_ms = PLAYED_LEASE_MS,
                                            .deviates_of = 1};
-
-#endif

@@ -1,6 +1,5 @@
 /* JSON Lines in memory as an image of a history in memory. */
-#ifndef LOCKSTORM_FUZZ_IMAGE_H
-#define LOCKSTORM_FUZZ_IMAGE_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -22,5 +21,3 @@ static inline bool image_read(const void *lines, size_t length, struct history_i
     if (fclose(out) != 0) abort();
     return good;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Histories of other tools under any bytes: a refusal names the byte; what is read is judged by every model within
  * small limits, and all memory is given back. */
-#ifndef LOCKSTORM_TESTS_FUZZ_OUTSIDE_H
-#define LOCKSTORM_TESTS_FUZZ_OUTSIDE_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,5 +48,3 @@ static inline void fuzz_outside(const uint8_t *data, size_t size,
     if (limits.used != 0) abort();
     fclose(in);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the programs of this room print: a line for each step, with the program's own time since its start. */
-#ifndef LOCKSTORM_TESTS_STAMPS_H
-#define LOCKSTORM_TESTS_STAMPS_H
+#pragma once
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,5 +41,3 @@ static inline void show(const char *step, int64_t result) {
 static inline int64_t result_of(int64_t returned) {
     return returned == -1 ? -errno : returned;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Requests to the program that a client hosts, and its answers (docs/adapters.md). */
-#ifndef LOCKSTORM_LOCKS_ADAPTER_TALK_H
-#define LOCKSTORM_LOCKS_ADAPTER_TALK_H
+#pragma once
 
 #include <jansson.h>
 
@@ -29,5 +28,3 @@ struct adapter_answer adapter_ask_strictly(struct lock *lock, const char *verb, 
 
 /* For a line that is no answer: ends the client, so that the author of the adapter learns of it. */
 _Noreturn void adapter_give_up(struct lock *lock, const char *why, const char *line);
-
-#endif

@@ -1,7 +1,6 @@
 /* A key made of parts: "before{name}after", any bytes. The braces keep all keys of one lock in one slot of
  * a Redis Cluster; a name that has braces of its own gets none, as in Redisson. */
-#ifndef LOCKSTORM_LOCKS_KEY_H
-#define LOCKSTORM_LOCKS_KEY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ char *key_hexadecimal(const char *before, const char *name, size_t length, const
 enum { KEY_RANDOM = 32 }; /* hex digits of 128 random bits */
 /* A name that no other client has. */
 void key_draw(struct env *env, char name[KEY_RANDOM + 1]);
-
-#endif

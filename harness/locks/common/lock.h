@@ -1,8 +1,7 @@
 /* The lock table: one small C file per pattern, each a struct lock_type. A lock touches only its environment
  * (harness/environment/env.h), which a test enforces. To add one: copy redis/set_nx_px.c, change it, add a line to
  * lock_table.c. */
-#ifndef LOCKSTORM_LOCKS_LOCK_H
-#define LOCKSTORM_LOCKS_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,5 +111,3 @@ enum outcome lock_renew(struct lock *lock);
 enum outcome lock_release(struct lock *lock);
 enum outcome lock_is_held(struct lock *lock);
 void lock_close(struct lock *lock);
-
-#endif

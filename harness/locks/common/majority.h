@@ -1,6 +1,5 @@
 /* Sends the same request to independent nodes, one after another, and counts their answers. */
-#ifndef LOCKSTORM_LOCKS_MAJORITY_H
-#define LOCKSTORM_LOCKS_MAJORITY_H
+#pragma once
 
 #include "harness/locks/common/lock.h"
 
@@ -20,5 +19,3 @@ struct tally majority_ask_for(enum env_asked asked, struct lock *lock, struct en
 
 /* OK: a majority did it. UNKNOWN: with the nodes that did not answer a majority may have. REFUSED: no majority did. */
 enum outcome majority_outcome(const struct tally *tally);
-
-#endif

@@ -1,6 +1,5 @@
 /* Waiting by polling: try, sleep, try again, with exponential backoff and jitter. */
-#ifndef LOCKSTORM_LOCKS_POLL_H
-#define LOCKSTORM_LOCKS_POLL_H
+#pragma once
 
 #include "harness/locks/common/lock.h"
 
@@ -18,5 +17,3 @@ struct lock_grant poll_until_granted(struct lock *lock, int64_t wait_ms, const s
 
 /* The acquire of a lock that polls: its type's attempts, at its type's pace. */
 struct lock_grant poll_acquire(struct lock *lock, int64_t wait_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* Waiting for a message: try, subscribe, try again, wait until something is published, and so on. The try after the
  * subscription prevents lost wake-ups. */
-#ifndef LOCKSTORM_LOCKS_PUSH_H
-#define LOCKSTORM_LOCKS_PUSH_H
+#pragma once
 
 #include "harness/locks/common/key.h"
 #include "harness/locks/common/lock.h"
@@ -30,5 +29,3 @@ struct lock_grant push_until_granted_by(struct lock *lock, int64_t wait_ms, cons
 /* Waits for the next message on a channel to which this task is subscribed, at most limit_ms (-1: for ever). True:
  * it came, or the time is over. False: the connection is lost and could not be made anew. */
 bool push_await(struct env *env, const struct key *channel, int64_t limit_ms);
-
-#endif

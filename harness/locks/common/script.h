@@ -1,6 +1,5 @@
 /* Lua scripts on a node: sent by their hash, and in full when the node has lost them (NOSCRIPT). */
-#ifndef LOCKSTORM_LOCKS_SCRIPT_H
-#define LOCKSTORM_LOCKS_SCRIPT_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -28,5 +27,3 @@ const struct env_reply *script_run(struct env *env, int node, struct script *scr
 
 /* A script's reply as an outcome: 1 done, 0 the key is gone or another owner's; anything else is unknown. */
 enum outcome script_outcome(const struct env_reply *reply);
-
-#endif

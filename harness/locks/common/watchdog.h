@@ -1,7 +1,6 @@
 /* Renewing a lease in the background while the lock is held. It runs in the client's own process: what stops the client
  * stops its renewals. */
-#ifndef LOCKSTORM_LOCKS_WATCHDOG_H
-#define LOCKSTORM_LOCKS_WATCHDOG_H
+#pragma once
 
 #include "harness/locks/common/lock.h"
 
@@ -25,5 +24,3 @@ void watchdog_start(struct watchdog *watchdog, struct lock *lock);
 
 /* Returns when it has stopped. Harmless when none runs. */
 void watchdog_stop(struct watchdog *watchdog);
-
-#endif

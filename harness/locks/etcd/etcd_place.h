@@ -1,7 +1,6 @@
 /* A place in a queue on etcd: a key under the queue's prefix, tied to its client's lease. Places are in the order of
  * their create revisions. */
-#ifndef LOCKSTORM_LOCKS_ETCD_PLACE_H
-#define LOCKSTORM_LOCKS_ETCD_PLACE_H
+#pragma once
 
 #include "harness/locks/etcd/etcd_session.h"
 
@@ -23,5 +22,3 @@ enum outcome etcd_place_is_first(struct lock *lock, struct etcd_place *self);
 /* Returns OK when no place is before it (without checking that it still exists), REFUSED at until_ns, or UNKNOWN.
  * Checkpoints: "in-queue" before each wait, "one-before-gone" after one that a deletion has ended. */
 enum outcome etcd_place_await(struct lock *lock, struct etcd_place *self, int64_t until_ns);
-
-#endif

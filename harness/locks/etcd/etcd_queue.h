@@ -1,6 +1,5 @@
 /* The lock that etcd-queue and etcd-queue-unchecked are: the recipe of clientv3's concurrency.Mutex. */
-#ifndef LOCKSTORM_LOCKS_ETCD_QUEUE_H
-#define LOCKSTORM_LOCKS_ETCD_QUEUE_H
+#pragma once
 
 #include "harness/locks/common/watchdog.h"
 #include "harness/locks/etcd/etcd_place.h"
@@ -28,5 +27,3 @@ void etcd_queue_close(struct lock *lock);
     .waits = LOCK_WAITS_PUSH, .service = LOCK_SERVICE_ETCD, .state_size = sizeof(struct etcd_queue),                   \
     .open = etcd_queue_open, .acquire = etcd_queue_acquire, .renew = etcd_queue_renew, .release = etcd_queue_release,  \
     .is_held = etcd_queue_is_held, .close = etcd_queue_close
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Every request here can be repeated without harm (the client chooses the lease's id, and a key's value names its
  * owner), so one without an answer is sent again, to the next node if there are several. */
-#ifndef LOCKSTORM_LOCKS_ETCD_SESSION_H
-#define LOCKSTORM_LOCKS_ETCD_SESSION_H
+#pragma once
 
 #include <jansson.h>
 
@@ -50,5 +49,3 @@ int64_t etcd_revision(const json_t *body);
 const json_t *etcd_first_key(const json_t *range);
 /* The answer to the n-th operation of a transaction, borrowed. */
 const json_t *etcd_range_of(const json_t *transaction, size_t index);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the locks on PostgreSQL share: the name of what is locked as text, and statements about it. */
-#ifndef LOCKSTORM_LOCKS_PG_SESSION_H
-#define LOCKSTORM_LOCKS_PG_SESSION_H
+#pragma once
 
 #include "harness/locks/common/lock.h"
 #include "harness/locks/common/poll.h"
@@ -41,5 +40,3 @@ enum outcome pg_advisory_is_held(struct lock *lock);
 #define PG_FIELDS                                                                                                      \
     .capacity = 1, .poll_ms = 1500, .pace = &PG_PACE, .service = LOCK_SERVICE_POSTGRES,                                \
     .state_size = sizeof(struct pg_session), .close = pg_session_close
-
-#endif

@@ -1,6 +1,5 @@
 /* What the locks share that PostgreSQL keeps until a transaction ends. */
-#ifndef LOCKSTORM_LOCKS_PG_TRANSACTION_H
-#define LOCKSTORM_LOCKS_PG_TRANSACTION_H
+#pragma once
 
 #include "harness/locks/postgres/pg_session.h"
 
@@ -21,5 +20,3 @@ enum outcome pg_transaction_release(struct lock *lock);
 #define PG_TRANSACTION_FIELDS                                                                                          \
     PG_FIELDS, .transaction = true, .waits = LOCK_WAITS_IN_SERVER, .open = pg_transaction_open,                        \
                .acquire = pg_transaction_acquire, .attempt = pg_transaction_attempt, .release = pg_transaction_release
-
-#endif

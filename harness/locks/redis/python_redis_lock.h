@@ -1,6 +1,5 @@
 /* What blpop-renew and blpop-default share: the keys and the release of python-redis-lock. */
-#ifndef LOCKSTORM_LOCKS_PYTHON_REDIS_LOCK_H
-#define LOCKSTORM_LOCKS_PYTHON_REDIS_LOCK_H
+#pragma once
 
 #include "harness/locks/redis/signal_list.h"
 
@@ -19,5 +18,3 @@ static const struct signal_list_way PYTHON_REDIS_LOCK = {
 static enum outcome python_redis_lock_open(struct lock *lock) {
     return signal_list_open(lock, &PYTHON_REDIS_LOCK);
 }
-
-#endif

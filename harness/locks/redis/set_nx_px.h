@@ -1,6 +1,5 @@
 /* What set-nx-px shares with its variants: the owner's random value and everything after the grant. */
-#ifndef LOCKSTORM_LOCKS_SET_NX_PX_H
-#define LOCKSTORM_LOCKS_SET_NX_PX_H
+#pragma once
 
 #include "harness/locks/common/key.h"
 #include "harness/locks/common/lock.h"
@@ -43,5 +42,3 @@ enum outcome set_nx_px_is_held(struct lock *lock);
     .traits = LOCK_TRAIT_LEASE, .capacity = 1, .waits = LOCK_WAITS_POLLING, .poll_ms = 1500, .pace = &SET_NX_PX_PACE,  \
     .state_size = sizeof(struct set_nx_px), .open = set_nx_px_open, .acquire = poll_acquire,                           \
     .attempt = set_nx_px_attempt, .renew = set_nx_px_renew, .is_held = set_nx_px_is_held, .release = set_nx_px_release
-
-#endif

@@ -1,6 +1,5 @@
 /* Waiting in BLPOP: a string is the lock, a list beside it carries one signal per release. */
-#ifndef LOCKSTORM_LOCKS_SIGNAL_LIST_H
-#define LOCKSTORM_LOCKS_SIGNAL_LIST_H
+#pragma once
 
 #include "harness/locks/common/watchdog.h"
 #include "harness/locks/redis/set_nx_px.h"
@@ -34,5 +33,3 @@ enum outcome signal_list_release(struct lock *lock);
 #define SIGNAL_LIST_FIELDS                                                                                             \
     .traits = LOCK_TRAIT_LEASE, .capacity = 1, .waits = LOCK_WAITS_BLOCKING_POP,                                       \
     .state_size = sizeof(struct signal_list), .release = signal_list_release, .close = signal_list_close
-
-#endif

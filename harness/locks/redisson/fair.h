@@ -1,6 +1,5 @@
 /* Redisson's fair lock, and where its variants differ. */
-#ifndef LOCKSTORM_LOCKS_FAIR_H
-#define LOCKSTORM_LOCKS_FAIR_H
+#pragma once
 
 #include "harness/locks/redisson/redisson.h"
 
@@ -31,5 +30,3 @@ void fair_close(struct lock *lock);
     REDISSON_FIELDS, .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_FAIR | LOCK_TRAIT_RENEWS,          \
                      .state_size = sizeof(struct fair), .open = fair_open, .acquire = fair_acquire,                    \
                      .close = fair_close
-
-#endif

@@ -1,6 +1,5 @@
 /* Redisson's multi lock, and where its variants differ. */
-#ifndef LOCKSTORM_LOCKS_MULTI_H
-#define LOCKSTORM_LOCKS_MULTI_H
+#pragma once
 
 #include "harness/locks/redisson/redisson.h"
 
@@ -27,5 +26,3 @@ void multi_close(struct lock *lock);
 #define MULTI_FIELDS                                                                                                   \
     REDISSON_FIELDS, .state_size = sizeof(struct multi), .open = multi_open, .acquire = multi_acquire,                 \
                      .renew = multi_renew, .is_held = NULL, .release = multi_release, .close = multi_close
-
-#endif

@@ -4,8 +4,7 @@
  * struct redisson is one such hash. It is the first member of the state of a lock that has one - redisson_open,
  * redisson_acquire, redisson_renew, redisson_release and redisson_close are then ready for its struct lock_type; the
  * redisson_hash_ functions are for locks that have several. Source: Redisson 3.2x-3.5x, RedissonLock. */
-#ifndef LOCKSTORM_LOCKS_REDISSON_H
-#define LOCKSTORM_LOCKS_REDISSON_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -87,5 +86,3 @@ void redisson_released(struct redisson *self, bool freed);
     .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_REENTRANT | LOCK_TRAIT_RENEWS, .capacity = 1, .waits = LOCK_WAITS_PUSH,    \
     .state_size = sizeof(struct redisson), .open = redisson_open, .acquire = redisson_acquire,                         \
     .renew = redisson_renew, .is_held = redisson_is_held, .release = redisson_release, .close = redisson_close
-
-#endif

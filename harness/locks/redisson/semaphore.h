@@ -1,6 +1,5 @@
 /* Redisson's semaphore, for its variants. */
-#ifndef LOCKSTORM_LOCKS_SEMAPHORE_H
-#define LOCKSTORM_LOCKS_SEMAPHORE_H
+#pragma once
 
 #include "harness/locks/redisson/redisson.h"
 
@@ -23,5 +22,3 @@ enum outcome semaphore_make(struct lock *lock);
 #define SEMAPHORE_FIELDS                                                                                               \
     .capacity = LOCK_CAPACITY_ASKED, .waits = LOCK_WAITS_PUSH, .state_size = sizeof(struct redisson_semaphore),        \
     .open = semaphore_open, .acquire = semaphore_acquire, .release = semaphore_release, .close = semaphore_close
-
-#endif

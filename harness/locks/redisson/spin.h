@@ -1,6 +1,5 @@
 /* Waiting as Redisson's spin lock does; lock->state begins with a struct redisson. */
-#ifndef LOCKSTORM_LOCKS_SPIN_H
-#define LOCKSTORM_LOCKS_SPIN_H
+#pragma once
 
 #include "harness/locks/redisson/redisson.h"
 
@@ -11,5 +10,3 @@ extern const struct redisson_rule SPIN_RULE;
 /* A lock writes these fields, and then those in which it differs. */
 #define SPIN_FIELDS                                                                                                    \
     REDISSON_FIELDS, .waits = LOCK_WAITS_POLLING, .poll_ms = 192, .acquire = spin_acquire, .variant = &SPIN_RULE
-
-#endif

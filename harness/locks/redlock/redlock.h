@@ -1,6 +1,5 @@
 /* What the Redlock variants share: set-nx-px on a majority of independent nodes. */
-#ifndef LOCKSTORM_LOCKS_REDLOCK_H
-#define LOCKSTORM_LOCKS_REDLOCK_H
+#pragma once
 
 #include "harness/locks/common/majority.h"
 #include "harness/locks/common/watchdog.h"
@@ -67,5 +66,3 @@ void redlock_close_renewed(struct lock *lock);
 #define REDLOCK_RENEWED_FIELDS                                                                                         \
     REDLOCK_FIELDS, .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_RENEWS, .acquire = redlock_acquire_renewed, .renew = NULL, \
                     .release = redlock_release_renewed, .close = redlock_close_renewed
-
-#endif

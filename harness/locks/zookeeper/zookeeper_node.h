@@ -1,7 +1,6 @@
 /* The ephemeral node by which a client takes part in a queue on ZooKeeper, and the directory that it is in: made, found
  * again, deleted. The state of a lock that uses these functions begins with a struct zookeeper_node. */
-#ifndef LOCKSTORM_LOCKS_ZOOKEEPER_NODE_H
-#define LOCKSTORM_LOCKS_ZOOKEEPER_NODE_H
+#pragma once
 
 #include "harness/locks/common/lock.h"
 
@@ -39,5 +38,3 @@ enum zookeeper_step zookeeper_node_find(struct lock *lock);
 /* REFUSED: it did not exist any more. */
 enum outcome zookeeper_node_delete(struct lock *lock);
 void zookeeper_node_forget(struct zookeeper_node *self);
-
-#endif

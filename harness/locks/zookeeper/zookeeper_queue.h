@@ -1,8 +1,7 @@
 /* What the locks on ZooKeeper share: a queue of ephemeral nodes in a directory that stands for the resource. A node's
  * name is GUID, kind, number ("<guid>lock-0000000007"); the server gives the number. The client with the lowest number
  * holds the lock, and every other client watches only the node before its own. */
-#ifndef LOCKSTORM_LOCKS_ZOOKEEPER_QUEUE_H
-#define LOCKSTORM_LOCKS_ZOOKEEPER_QUEUE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -27,5 +26,3 @@ void zookeeper_queue_close(struct lock *lock);
     .waits = LOCK_WAITS_PUSH, .service = LOCK_SERVICE_ZOOKEEPER, .state_size = sizeof(struct zookeeper_queue),         \
     .acquire = zookeeper_queue_acquire, .renew = zookeeper_queue_is_held, .release = zookeeper_queue_release,          \
     .is_held = zookeeper_queue_is_held, .close = zookeeper_queue_close
-
-#endif

@@ -6,8 +6,7 @@
  * says how it differs from the machine's clock. That is three numbers, and a server that reads the old offset with the
  * new drift would show a time that never was. So there are two shifts: the one that is in force stays untouched while
  * the other is written. A reader never waits for a writer that has lost its processor. */
-#ifndef LOCKSTORM_PRELOAD_CLOCK_PAGE_H
-#define LOCKSTORM_PRELOAD_CLOCK_PAGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ static inline void clock_page_set_shift(struct clock_page *page, int64_t offset_
     atomic_store_explicit(&shift->since_ns, since_ns, memory_order_release);
     atomic_store_explicit(&page->version, version, memory_order_release);
 }
-
-#endif
