@@ -78,6 +78,9 @@ def _other_commands_read_it(results: Path) -> None:
     assert replayed.returncode == 1 and "mutual exclusion" in replayed.stdout
     merged = lockstorm("merge", str(results / "setnx.json"), "-o", str(results / "merged.json"))
     assert merged.returncode == 0, merged.stderr
+    found = sum(entry["exit"] == 1 for entry in kept(results, "campaign")["entries"])
+    reported = lockstorm("report", str(results), "-o", str(results / "page.html"))
+    assert f"{found} of 7 entries found something" in reported.stdout
     (run,) = (results / "runs").iterdir()
     assert lockstorm("check", str(run)).returncode == 1
     resumed = lockstorm("explore", "--resume", str(results / "setnx.json"), "--schedules", "700", "-q")

@@ -17,6 +17,7 @@ from lockstorm.report.report_source import read_recorded
 from lockstorm.report.templates import HERE, ICONS
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.report.window import ROWS_USUAL
+from lockstorm.results.campaign_result import CampaignResult, EntryState
 from lockstorm.results.gate_verdict import GateCell, GateVerdict, PolicyDigest
 from tests.helpers.support import lockstorm
 
@@ -132,6 +133,34 @@ def test_the_page_of_a_kept_run_has_the_words_of_the_gate(tmp_path: Path) -> Non
     page = written(run)
     assert "What the gate found" in page and "Not safe: of 1 cases 1 failed" in page
     assert "Not as the policy asks: data was damaged" in page and "expected <b>" not in page
+
+
+CAMPAIGN = CampaignResult(
+    file="nightly.toml",
+    place=".",
+    state="interrupted",
+    played=9,
+    entries=[
+        EntryState(name="redlock", cases=4, exit=1, sentence="Violated.", again="lockstorm replay redlock.schedule"),
+        EntryState(name="fair", cases=4, exit=0, sentence="Every property held."),
+        EntryState(name="setnx", cases=40),
+    ],
+)
+
+
+def test_the_page_of_a_campaign_has_a_row_for_each_entry(tmp_path: Path) -> None:
+    results = tmp_path / "nightly.results"
+    results.mkdir()
+    write_json(results / "campaign.json", CAMPAIGN)
+    page = written(results)
+    assert "1 of 3 entries found something; 2 have ended (interrupted)" in page and "lockstorm replay redlock" in page
+    assert [f"result, {name}: {word}" in page for name, word in RESULT_OF.items()] == [True] * 3
+    assert written(results / "campaign.json") == page
+    (results / "campaign.json").write_text('{"entries": 3}')
+    assert "campaign.json" in refused("report", str(results))
+
+
+RESULT_OF = {"redlock": "violated, not as expected", "fair": "holds", "setnx": "inconclusive"}
 
 
 def test_a_history_written_by_hand_can_be_shown(tmp_path: Path) -> None:

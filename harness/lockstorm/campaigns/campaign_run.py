@@ -24,35 +24,11 @@ from lockstorm.campaigns.campaign_file import CampaignEntry, CampaignFile, read_
 from lockstorm.campaigns.case_journal import CaseJournal
 from lockstorm.campaigns.case_pool import CasePool
 from lockstorm.campaigns.dask_engine import DaskEngine, EngineLost
+from lockstorm.results.campaign_result import FORMAT, CampaignResult, EntryState
 from lockstorm.search.campaign import write_result
 
-FORMAT = 1
 FILE, RESULT = "campaign.toml", "campaign.json"
 LOOK_EVERY_S = 0.2
-
-
-class EntryState(msgspec.Struct, kw_only=True):
-    """What has come of an entry. `exit` is None until it has ended."""
-
-    name: str
-    cases: int  # at most
-    exit: int | None = None
-    sentence: str = ""
-    again: str = ""  # the command that shows what was found, from the campaign's directory
-
-
-class CampaignResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """campaign.json. `state`: running, complete, interrupted, or lost: the scheduler is gone."""
-
-    format: int = FORMAT
-    version: str = VERSION
-    file: str  # where it was read
-    place: str  # what paths in it are relative to
-    state: str = "running"
-    engine: str = ""
-    played: int = 0  # cases with an answer
-    entries: list[EntryState]
-    exit: int | None = None
 
 
 OnEvent = Callable[[str, EntryState | None], object]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.paths import runnable
-from lockstorm.campaigns.campaign_run import CampaignResult, EntryState
+from lockstorm.results.campaign_result import CampaignResult, EntryState
 
 STYLES = {0: ("ok", "green"), 1: ("VIOLATED", "red"), 3: ("unclear", "yellow"), None: ("not ended", "dim")}
 

@@ -8,6 +8,7 @@ import msgspec
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
+from lockstorm.report.campaign_page import campaign_page, campaign_sentence
 from lockstorm.report.diagram_page import Fields, Subject, diagram_page, diagram_picture
 from lockstorm.report.library_grid import libraries_page, libraries_sentence
 from lockstorm.report.library_model import library_diagram
@@ -15,6 +16,7 @@ from lockstorm.report.matrix_page import matrix_page, matrix_sentence
 from lockstorm.report.report_source import Recorded, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.results.campaign_result import CampaignResult
 from lockstorm.results.library_table import LibraryTable
 
 
@@ -78,11 +80,14 @@ def write(
         return _write_subjects(subjects, page, picture, version, limit, around)
     if against or picture or around is not None:
         raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
-    if isinstance(made, LibraryTable):
-        files = [save(page, libraries_page(made, version))] if page else []
-        return WrittenReport(files, libraries_sentence(made))
-    files = [save(page, matrix_page(made, version))] if page else []
-    return WrittenReport(files, matrix_sentence(made))
+    match made:
+        case LibraryTable():
+            text, sentence = libraries_page(made, version), libraries_sentence(made)
+        case CampaignResult():
+            text, sentence = campaign_page(made, version), campaign_sentence(made)
+        case _:
+            text, sentence = matrix_page(made, version), matrix_sentence(made)
+    return WrittenReport([save(page, text)] if page else [], sentence)
 
 
 def write_library(

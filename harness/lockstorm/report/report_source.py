@@ -1,5 +1,5 @@
-"""Reads the input of a report: a history in binary form or JSON Lines, a matrix, a table of lock libraries, or a kept
-run of the gate."""
+"""Reads the input of a report: a history in binary form or JSON Lines, a matrix, a table of lock libraries, a kept run
+of the gate, or the results of a campaign."""
 
 import subprocess
 import tempfile
@@ -12,6 +12,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.json_file import read_json
 from lockstorm.native.judgement import read_history
+from lockstorm.results.campaign_result import CampaignResult
 from lockstorm.results.event import Event
 from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.library_table import LibraryTable
@@ -20,6 +21,7 @@ from lockstorm.results.verdict import Verdict
 from lockstorm.scenario.play import judge_file
 
 MAGIC = b"lckstorm"
+Table = MatrixResult | GateVerdict | LibraryTable | CampaignResult
 
 
 @dataclass
@@ -31,11 +33,12 @@ class Recorded:
     verdict: Verdict
 
 
-def read_source(path: Path) -> Recorded | MatrixResult | GateVerdict | LibraryTable:
-    """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, or a kept run
-    of the gate. Raises UsageError for anything else."""
+def read_source(path: Path) -> Recorded | Table:
+    """Reads a history, the object that `lockstorm matrix --json` or `lockstorm libraries --json` prints, a kept run of
+    the gate, or a campaign's directory. Raises UsageError for anything else."""
     if path.is_dir():
-        return read_gate_run(path)
+        campaign = path / "campaign.json"
+        return read_campaign(campaign) if campaign.exists() else read_gate_run(path)
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
@@ -55,32 +58,41 @@ def read_recorded(path: Path) -> Recorded:
     return source
 
 
-def table_word(table: MatrixResult | GateVerdict | LibraryTable) -> str:
-    return "table of libraries" if isinstance(table, LibraryTable) else "matrix"
+def table_word(table: Table) -> str:
+    words = {LibraryTable: "table of libraries", CampaignResult: "campaign"}
+    return words.get(type(table), "matrix")
 
 
-def read_table(path: Path) -> MatrixResult | GateVerdict | LibraryTable | None:
-    """The matrix, the verdict of a gate or the table of libraries in a file; None if the file is not one JSON object
-    with cells or libraries."""
+def read_table(path: Path) -> Table | None:
+    """The matrix, the verdict of a gate, the table of libraries or the campaign in a file; None if the file is not one
+    JSON object with cells, libraries or entries."""
     try:
         keys = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw]).keys()
     except (ValueError, RecursionError):
         return None
     if "libraries" in keys:
         return read_json(path, LibraryTable, "lockstorm libraries --json writes such a file")
+    if "entries" in keys:
+        return read_campaign(path)
     if "cells" not in keys:
         return None
     kind: type[MatrixResult | GateVerdict] = GateVerdict if "policy" in keys else MatrixResult
     return read_json(path, kind, "lockstorm matrix --json writes such a file")
 
 
+def read_campaign(path: Path) -> CampaignResult:
+    return read_json(path, CampaignResult, "lockstorm campaign writes such a file")
+
+
 def read_gate_run(directory: Path) -> MatrixResult | GateVerdict:
     """The cells of a kept run of the gate (docs/gate.md)."""
     verdict = directory / "verdict.json"
     if not (directory / "run.json").exists():
-        raise UsageError(f"{directory} is not a kept run of the gate: lockstorm runs lists them")
+        raise UsageError(
+            f"{directory} is not a kept run of the gate (lockstorm runs lists them), nor the directory of a campaign"
+        )
     cells = read_table(verdict) if verdict.exists() else None
-    if cells is None or isinstance(cells, LibraryTable):
+    if not isinstance(cells, MatrixResult | GateVerdict):
         raise UsageError(f"{directory} has no verdict: it was interrupted, or it is still running (lockstorm runs)")
     return cells
 

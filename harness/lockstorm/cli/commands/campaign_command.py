@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from lockstorm.base.errors import UsageError
-from lockstorm.campaigns.campaign_run import CampaignRun, EntryState, begin_campaign, exit_status, resume_campaign
+from lockstorm.campaigns.campaign_run import CampaignRun, begin_campaign, exit_status, resume_campaign
 from lockstorm.campaigns.dask_engine import LOCAL, WORKERS_MOST, DaskEngine
 from lockstorm.cli.campaign_text import entry_line, show_campaign
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
+from lockstorm.results.campaign_result import EntryState
 
 
 @click.command("campaign")

@@ -82,8 +82,8 @@ def report_command(
 ) -> int:
     """Write a self-contained HTML page: who believed what, and what broke it. SOURCE is a history (run -o FILE), a
     schedule that the explorer found (of a lock, or of a library), the output of `lockstorm matrix --json` or of
-    `lockstorm libraries --json`, or a run that the gate kept. AGAINST puts a second history or schedule
-    beside the first.
+    `lockstorm libraries --json`, a run that the gate kept, or the directory of a campaign. AGAINST puts a
+    second history or schedule beside the first.
 
     \b
     Example: lockstorm run gc-pause --lock set-nx-px -o gc.history; lockstorm report gc.history -o gc.html
