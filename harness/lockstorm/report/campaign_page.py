@@ -28,7 +28,7 @@ def campaign_page(campaign: CampaignResult, version: str) -> str:
         sentence=campaign_sentence(campaign),
         exit=3 if campaign.exit is None else campaign.exit,
         words=WORDS,
-        cells=[_cell(entry) for entry in campaign.entries],
+        cells=[_entry_cell(entry) for entry in campaign.entries],
         odd_word="not as expected",
         only_odd="only what is not as expected",
         axes="Entries down",
@@ -38,7 +38,7 @@ def campaign_page(campaign: CampaignResult, version: str) -> str:
     return grid_page(grid, version)
 
 
-def _cell(entry: EntryState) -> GridCell:
+def _entry_cell(entry: EntryState) -> GridCell:
     result = RESULTS.get(3 if entry.exit is None else entry.exit, "inconclusive")
     return GridCell(
         lock=entry.name,

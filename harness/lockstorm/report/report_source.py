@@ -38,7 +38,7 @@ def read_source(path: Path) -> Recorded | Table:
     the gate, or a campaign's directory. Raises UsageError for anything else."""
     if path.is_dir():
         campaign = path / "campaign.json"
-        return read_campaign(campaign) if campaign.exists() else read_gate_run(path)
+        return read_campaign_state(campaign) if campaign.exists() else read_gate_run(path)
     try:
         with path.open("rb") as file:
             magic = file.read(len(MAGIC))
@@ -73,14 +73,14 @@ def read_table(path: Path) -> Table | None:
     if "libraries" in keys:
         return read_json(path, LibraryTable, "lockstorm libraries --json writes such a file")
     if "entries" in keys:
-        return read_campaign(path)
+        return read_campaign_state(path)
     if "cells" not in keys:
         return None
     kind: type[MatrixResult | GateVerdict] = GateVerdict if "policy" in keys else MatrixResult
     return read_json(path, kind, "lockstorm matrix --json writes such a file")
 
 
-def read_campaign(path: Path) -> CampaignResult:
+def read_campaign_state(path: Path) -> CampaignResult:
     return read_json(path, CampaignResult, "lockstorm campaign writes such a file")
 
 
