@@ -7,14 +7,10 @@
  *
  * Exit status: 0 every required property holds, 1 one is violated, 2 bad usage or a damaged history, 3 inconclusive. */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "checkers/commands/render.h"
 #include "harness/history/history_json.h"
@@ -30,54 +26,25 @@ struct check_request {
     const char *path;
 };
 
-/* The first byte, which stays to be read, of a pipe too; EOF at the end. */
-static int first_byte(FILE *file) {
-    int first = getc(file);
-    return first == EOF ? EOF : ungetc(first, file);
-}
-
-/* An unlinked file in TMPDIR or /tmp: its content need not fit in memory. */
-static FILE *scratch_open(struct history_error *error) {
-    const char *directory = getenv("TMPDIR");
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/lockstorm-check-XXXXXX", directory && *directory ? directory : "/tmp");
-    int fd = mkostemp(path, O_CLOEXEC);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
-    if (!file) snprintf(error->text, sizeof error->text, "%.160s: %s", path, strerror(errno));
-    if (fd >= 0) unlink(path);
-    return file;
-}
-
-/* Converts JSON Lines to their binary form. An empty file is a history in which nothing happened. */
-static struct history_reader *lines_open(FILE *lines, const char *path, struct history_error *error) {
-    struct history_reader *reader = NULL;
-    FILE *binary = scratch_open(error);
-    if (!binary) return NULL;
-    char header[HISTORY_HEADER_SIZE];
-    history_header_fill(header, &(struct history_settings){.time = HISTORY_TIME_VIRTUAL}, 0);
-    bool empty = first_byte(lines) == EOF && !ferror(lines);
-    struct history_error wrong = {.text = "no room"};
-    bool good = empty ? fwrite(header, sizeof header, 1, binary) == 1 && fflush(binary) == 0
-                      : history_json_read(lines, binary, &wrong);
-    if (good) reader = history_reader_map(fileno(binary), path, error);
-    else
-        snprintf(error->text, sizeof error->text, "%.60s: neither a history nor its JSON Lines form: %.150s", path,
-                 wrong.text);
-    fclose(binary);
-    return reader;
-}
-
-/* A reader on either form; NULL with a message. */
+/* A reader on either form; NULL with a message. An empty file is a history in which nothing happened. */
 static struct history_reader *input_open(const char *path) {
+    static char nothing[HISTORY_HEADER_SIZE];
     struct history_error error = {.text = ""};
     struct history_reader *reader = NULL;
     struct stat stat;
     FILE *file = fopen(path, "re");
-    if (!file || fstat(fileno(file), &stat) < 0 || S_ISDIR(stat.st_mode))
-        snprintf(error.text, sizeof error.text, "%.160s: %s", path, strerror(file ? EISDIR : errno));
-    else if (first_byte(file) == 'l') /* the binary form begins with "lckstorm", JSON with a brace */
+    bool readable = file && fstat(fileno(file), &stat) == 0 && !S_ISDIR(stat.st_mode);
+    int first = readable ? getc(file) : EOF;
+    if (!readable) {
+        history_fail(&error, "%.160s: %s", path, strerror(file ? EISDIR : errno));
+    } else if (first == EOF && !ferror(file)) {
+        history_header_fill(nothing, &(struct history_settings){.time = HISTORY_TIME_VIRTUAL}, 0);
+        reader = history_reader_memory(nothing, sizeof nothing, &error);
+    } else if (ungetc(first, file) == 'l') { /* the binary form begins with "lckstorm", JSON with a brace */
         reader = history_reader_open(path, &error);
-    else reader = lines_open(file, path, &error);
+    } else {
+        reader = history_json_open(file, path, "neither a history nor its JSON Lines form: ", NULL, NULL, &error);
+    }
     if (file) fclose(file);
     if (!reader) fprintf(stderr, "%s\n", error.text);
     return reader;
@@ -143,7 +110,7 @@ static int check(const struct check_request *request, struct history_reader *rea
         json_decref(verdict);
     } else {
         struct history_error error;
-        describe_damage(&readings, request->path, &error);
+        history_fail_damaged(&error, request->path, readings.first.damaged);
         fprintf(stderr, "%s\n", error.text);
     }
     readings_close(&readings);

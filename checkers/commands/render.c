@@ -20,12 +20,6 @@ bool demand_parse(struct demand *demand, char *list, struct history_error *error
     return true;
 }
 
-void describe_damage(const struct readings *readings, const char *path, struct history_error *error) {
-    uint64_t index = readings->first.damaged;
-    history_fail(error, "%.120s: damaged record %llu at byte %llu: its content does not match its checksum", path,
-                 (unsigned long long)index, (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
-}
-
 /* The verdicts under one policy, and which of them count. */
 struct result {
     int checkers;
@@ -159,9 +153,10 @@ static json_t *render_faults_json(const struct judgement *judgement) {
         const struct recorded_fault *fault =
             (const struct recorded_fault *)judgement->assumptions.faults.entries + each;
         json_array_append_new(
-            list, json_pack("{s:s,s:s,s:b}", "name", check_name(&judgement->check, fault->name, name, sizeof name),
-                            "target", check_name(&judgement->check, (uint32_t)fault->target, target, sizeof target),
-                            "proved", fault->proved));
+            list,
+            json_pack("{s:s,s:s,s:b}", "name", history_name(judgement->check.reader, fault->name, name, sizeof name),
+                      "target", history_name(judgement->check.reader, (uint32_t)fault->target, target, sizeof target),
+                      "proved", fault->proved));
     }
     return list;
 }
@@ -172,11 +167,12 @@ static json_t *parameters_json(const struct judgement *judgement) {
     for (size_t each = 0; each < judgement->parameters.count; each++) {
         const struct recorded_parameter *parameter =
             (const struct recorded_parameter *)judgement->parameters.entries + each;
-        check_name(&judgement->check, parameter->name, key, sizeof key);
-        json_object_set_new(object, key,
-                            parameter->is_text ? json_string(check_name(&judgement->check, (uint32_t)parameter->value,
-                                                                        value, sizeof value))
-                                               : json_integer(parameter->value));
+        history_name(judgement->check.reader, parameter->name, key, sizeof key);
+        json_object_set_new(
+            object, key,
+            parameter->is_text
+                ? json_string(history_name(judgement->check.reader, (uint32_t)parameter->value, value, sizeof value))
+                : json_integer(parameter->value));
     }
     return object;
 }

@@ -16,9 +16,6 @@ struct demand {
  * no such property. */
 bool demand_parse(struct demand *demand, char *list, struct history_error *error);
 
-/* Why a history cannot be judged, when readings_judge has refused it. */
-void describe_damage(const struct readings *readings, const char *path, struct history_error *error);
-
 /* The verdict under a policy; with `all`, also in short under every policy. The caller releases it. *status: the exit
  * status under `policy`. */
 json_t *render_verdict(const struct readings *readings, const struct demand *demand, struct policy policy, bool all,

@@ -17,7 +17,7 @@ _Static_assert(HISTORY_ACQUIRE_INVOKE % 2 == 1 && HISTORY_ACQUIRE_RETURN == HIST
 static void broken(struct assumptions *assumptions, const struct event *event, const char *what) {
     char name[64];
     if (assumptions->broken[0] || assumptions->torn) return;
-    check_name(assumptions->check, event->record->actor, name, sizeof name);
+    history_name(assumptions->check->reader, event->record->actor, name, sizeof name);
     snprintf(assumptions->broken, sizeof assumptions->broken, "%s %s (record %llu)", name, what,
              (unsigned long long)event->index);
 }
@@ -79,7 +79,7 @@ static bool faults_fail(const struct assumptions *assumptions, char *reason, siz
         proved |= fault->proved;
         if (fault->proved || fault->taken_back) continue;
         snprintf(reason, size, "the fault %s was not seen to take effect",
-                 check_name(assumptions->check, fault->name, name, sizeof name));
+                 history_name(assumptions->check->reader, fault->name, name, sizeof name));
         return true;
     }
     if (proved || (count == 0 && assumptions->faults_meant <= 0)) return false;

@@ -1,7 +1,6 @@
 #include "checkers/engine/checker.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,21 +40,6 @@ struct history_record check_record_at(const struct check *check, uint64_t index)
     return record;
 }
 
-const char *check_name(const struct check *check, uint32_t index, char *buffer, size_t size) {
-    size_t length, used = 0;
-    const char *text = index ? history_reader_text(check->reader, index, &length) : NULL;
-    if (!text) {
-        snprintf(buffer, size, "#%u", index);
-        return buffer;
-    }
-    for (size_t each = 0; each < length && used + 5 < size; each++) {
-        unsigned char byte = (unsigned char)text[each];
-        used += (size_t)snprintf(buffer + used, size - used, byte < 128 && isprint(byte) ? "%c" : "\\x%02x", byte);
-    }
-    buffer[used] = '\0';
-    return buffer;
-}
-
 static const char *check_duration(int64_t duration_ns, char *buffer, size_t size) {
     if (duration_ns == 0) snprintf(buffer, size, "0 s");
     else if (duration_ns >= 1000000000) snprintf(buffer, size, "%.3f s", (double)duration_ns / 1e9);
@@ -74,7 +58,7 @@ const char *check_grant(const struct check *check, uint64_t index, char *buffer,
     char name[64], when[40], token[40] = "";
     struct history_record grant = check_record_at(check, index);
     if (grant.token) snprintf(token, sizeof token, "token %lld, ", (long long)grant.token);
-    snprintf(buffer, size, "%s (%sgranted %s)", check_name(check, grant.actor, name, sizeof name), token,
+    snprintf(buffer, size, "%s (%sgranted %s)", history_name(check->reader, grant.actor, name, sizeof name), token,
              check_when(check, grant.mono_ns, when, sizeof when));
     return buffer;
 }
@@ -82,7 +66,7 @@ const char *check_grant(const struct check *check, uint64_t index, char *buffer,
 /* What %p and a letter stand for. A name is cut to 63 bytes, so that an odd one leaves room for the sentence. */
 static const char *described(const struct check *check, char what, const void *value, char *buffer, size_t size) {
     switch (what) {
-    case 'N': return check_name(check, *(const uint32_t *)value, buffer, size < 64 ? size : 64);
+    case 'N': return history_name(check->reader, *(const uint32_t *)value, buffer, size < 64 ? size : 64);
     case 'T': return check_when(check, *(const int64_t *)value, buffer, size);
     case 'D': return check_duration(*(const int64_t *)value, buffer, size);
     default: assert(what == 'G'); return check_grant(check, *(const uint64_t *)value, buffer, size);

@@ -222,9 +222,6 @@ void verdict_decide(struct verdict *verdict, bool seen, const char *reason);
 /* The record at an index, all zero if it does not exist. */
 struct history_record check_record_at(const struct check *check, uint64_t index);
 
-/* The name at an index, escaped for a terminal and cut, in a buffer of `size` bytes; returns the buffer. */
-const char *check_name(const struct check *check, uint32_t index, char *buffer, size_t size);
-
 /* As %pG of violate; returns the buffer. */
 const char *check_grant(const struct check *check, uint64_t index, char *buffer, size_t size);
 

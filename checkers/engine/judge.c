@@ -126,7 +126,7 @@ static void parameter_recorded(struct judgement *judgement, const struct history
     struct recorded_parameter *parameter = check_table_add(&judgement->parameters, record->name);
     parameter->is_text = record->flags & HISTORY_FLAG_TEXT;
     parameter->value = record->value;
-    const char *name = check_name(&judgement->check, record->name, room, sizeof room);
+    const char *name = history_name(judgement->check.reader, record->name, room, sizeof room);
     if (strcmp(name, "faults_meant") == 0) judgement->assumptions.faults_meant = record->value;
     if (record->value < 0) return;
     if (strcmp(name, "bound_ms") == 0) judgement->check.bound_ns = duration_ns(record->value);
@@ -135,7 +135,7 @@ static void parameter_recorded(struct judgement *judgement, const struct history
 
 static void phase_recorded(struct check *check, const struct event *event) {
     char name[16];
-    bool quiet = strcmp(check_name(check, event->record->name, name, sizeof name), "quiet") == 0;
+    bool quiet = strcmp(history_name(check->reader, event->record->name, name, sizeof name), "quiet") == 0;
     check->quiet = quiet ? event->index : 0;
     check->quiet_ns = event->record->mono_ns;
 }

@@ -7,6 +7,7 @@
 
 #include "checkers/formats/atlas.h"
 #include "checkers/formats/edn.h"
+#include "checkers/formats/recorded.h"
 #include "harness/history/history_json.h"
 
 enum { SNIFFED = 4096 };
@@ -51,33 +52,19 @@ static FILE *seekable(FILE *file) {
 
 /* --- reading --- */
 
-static bool take_record(void *context, const struct history_record *record, uint64_t index) {
-    return recorded_take(context, record, index);
+static bool is_in_time(void *limits) {
+    return !limits_late(limits);
 }
 
-static bool read_records(struct operations_file *operations, const char *path, struct history_error *error) {
-    struct history_record record;
-    struct history_reader *reader = history_reader_open(path, error);
-    if (!reader) return false;
-    operations->source.dropped = history_reader_dropped(reader);
-    enum history_state state;
-    while ((state = history_reader_next(reader, false, &record)) != HISTORY_END && state != HISTORY_DAMAGED) {
-        if (state == HISTORY_TORN) record = (struct history_record){0};
-        if (!recorded_take(&operations->recorded, &record, history_reader_index(reader))) break;
-    }
-    uint64_t index = history_reader_index(reader);
-    if (state == HISTORY_DAMAGED)
-        snprintf(error->text, sizeof error->text,
-                 "%.100s: damaged record %llu at byte %llu: its content does not match its checksum", path,
-                 (unsigned long long)index, (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
-    history_reader_close(reader);
-    return state != HISTORY_DAMAGED;
-}
-
-static bool read_lines(struct operations_file *operations, const char *path, FILE *file, struct history_error *error) {
-    struct history_error why = {.text = ""};
-    if (history_json_each(file, take_record, &operations->recorded, &operations->source.dropped, &why)) return true;
-    return operations->source.limits.exceeded[0] || operations_read_fail(error, path, why.text);
+static bool read_history(struct operations_file *operations, const char *path, FILE *file, enum model model,
+                         struct history_error *error) {
+    struct operation_source *source = &operations->source;
+    operations->reader = operations->format == FORMAT_RECORDED
+                             ? history_reader_open(path, error)
+                             : history_json_open(file, path, "", is_in_time, &source->limits, error);
+    if (!operations->reader) return source->limits.exceeded[0];
+    return recorded_read(operations->reader, model, source) ||
+           history_fail_damaged(error, path, history_reader_index(operations->reader));
 }
 
 static bool read_text(struct operations_file *operations, const char *path, FILE *file, struct history_error *error) {
@@ -97,7 +84,10 @@ static const char *recorded_process_name(const struct operation_source *source, 
                                          size_t size) {
     /* The source is the first member of its file. */
     const struct operations_file *operations = (const struct operations_file *)source;
-    return recorded_name(&operations->recorded, operations_process(&source->operations, process), buffer, size);
+    char name[256];
+    uint32_t index = (uint32_t)operations_process(&source->operations, process);
+    snprintf(buffer, size, "%s", history_name(operations->reader, index, name, sizeof name));
+    return buffer;
 }
 
 static const char *numbered_process_name(const struct operation_source *source, uint32_t process, char *buffer,
@@ -107,14 +97,6 @@ static const char *numbered_process_name(const struct operation_source *source, 
 }
 
 /* --- the whole --- */
-
-static void operations_read_begin(struct operations_file *operations, const struct read_settings *settings) {
-    struct operation_source *source = &operations->source;
-    memset(operations, 0, sizeof *operations);
-    limits_begin(&source->limits, settings->memory_bytes, settings->time_ns);
-    operations_begin(&source->operations, &source->limits, &settings->policies);
-    recorded_begin(&operations->recorded, source, settings->model);
-}
 
 static void set_format(struct operations_file *operations, enum file_format format) {
     struct operation_source *source = &operations->source;
@@ -130,7 +112,9 @@ bool operations_read(struct operations_file *operations, const char *path, const
                      struct history_error *error) {
     char first[SNIFFED];
     struct stat stat;
-    operations_read_begin(operations, settings);
+    *operations = (struct operations_file){.format = settings->format};
+    limits_begin(&operations->source.limits, settings->memory_bytes, settings->time_ns);
+    operations_begin(&operations->source.operations, &operations->source.limits, &settings->policies);
     FILE *file = fopen(path, "re");
     if (file && fstat(fileno(file), &stat) == 0 && S_ISDIR(stat.st_mode)) errno = EISDIR, fclose(file), file = NULL;
     if (file) file = seekable(file);
@@ -138,15 +122,14 @@ bool operations_read(struct operations_file *operations, const char *path, const
     size_t length = fread(first, 1, sizeof first, file);
     rewind(file);
     set_format(operations, settings->format == FORMAT_ANY ? format_of(first, length) : settings->format);
-    bool good;
-    if (operations->format == FORMAT_RECORDED) good = read_records(operations, path, error);
-    else if (operations->format == FORMAT_JSON_LINES) good = read_lines(operations, path, file, error);
-    else good = read_text(operations, path, file, error);
+    bool own = operations->format == FORMAT_RECORDED || operations->format == FORMAT_JSON_LINES;
+    bool good =
+        own ? read_history(operations, path, file, settings->model, error) : read_text(operations, path, file, error);
     fclose(file);
     return good;
 }
 
 void operations_file_end(struct operations_file *operations) {
-    recorded_end(&operations->recorded);
+    history_reader_close(operations->reader);
     operations_end(&operations->source.operations);
 }

@@ -1,7 +1,9 @@
 /* A file in any of the formats as operations. */
 #pragma once
 
-#include "checkers/formats/recorded.h"
+#include "checkers/linearizability/linearizable.h"
+#include "checkers/linearizability/operation_source.h"
+#include "harness/history/history.h"
 
 enum file_format {
     FORMAT_ANY, /* by its first bytes */
@@ -21,8 +23,8 @@ struct read_settings {
 
 struct operations_file {
     struct operation_source source; /* first: its functions find the file by it */
-    struct recorded recorded;
-    enum file_format format; /* as it was found to be */
+    struct history_reader *reader;  /* of a history of our own, for its names */
+    enum file_format format;        /* as it was found to be */
 };
 
 /* False: the file is not what it should be, *error says why with the byte or line where there is one. A limit that was

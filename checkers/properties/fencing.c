@@ -259,7 +259,7 @@ static SELDOM void violate_wrongful(struct checking *my, const struct event *eve
             "the store refused a %s of the rightful holder %pT: %pG, for %s had come with token %lld under an earlier "
             "grant",
             record->kind == HISTORY_STORE_WRITE ? "write" : "read", &record->mono_ns, &violation.records[1],
-            other.name == record->name ? "it" : check_name(my->check, other.name, early, sizeof early),
+            other.name == record->name ? "it" : history_name(my->check->reader, other.name, early, sizeof early),
             (long long)other.token);
 }
 

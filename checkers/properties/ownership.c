@@ -74,7 +74,8 @@ static const char *holder_text(const struct checking *my, const struct event *ev
                                size_t size) {
     char name[64];
     if (grant) return check_grant(my->check, grant, buffer, size);
-    snprintf(buffer, size, "%s (never granted)", check_name(my->check, event->actor->name, name, sizeof name));
+    snprintf(buffer, size, "%s (never granted)",
+             history_name(my->check->reader, event->actor->name, name, sizeof name));
     return buffer;
 }
 

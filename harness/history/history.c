@@ -1,5 +1,6 @@
 #include "harness/history/history.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -68,6 +69,12 @@ bool history_fail(struct history_error *error, const char *format, ...) {
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     return false;
+}
+
+bool history_fail_damaged(struct history_error *error, const char *path, uint64_t index) {
+    return history_fail(error, "%.120s: damaged record %llu at byte %llu: its content does not match its checksum",
+                        path, (unsigned long long)index,
+                        (unsigned long long)(HISTORY_HEADER_SIZE + index * HISTORY_RECORD_SIZE));
 }
 
 /* Returns NULL, which is false as well, for a `return history_refuse(...)`. */
@@ -390,6 +397,22 @@ const char *history_reader_text(struct history_reader *reader, uint32_t index, s
     text[bytes] = '\0';
     *length = bytes;
     return text;
+}
+
+const char *history_name(struct history_reader *reader, uint32_t index, char *buffer, size_t size) {
+    size_t length, used = 0;
+    const char *text = index ? history_reader_text(reader, index, &length) : NULL;
+    if (!text) {
+        snprintf(buffer, size, "#%u", index);
+        return buffer;
+    }
+    for (size_t each = 0; each < length && used + 5 < size; each++) {
+        unsigned char byte = (unsigned char)text[each];
+        if (byte < 128 && isprint(byte)) buffer[used++] = (char)byte;
+        else used += (size_t)snprintf(buffer + used, size - used, "\\x%02x", byte);
+    }
+    buffer[used] = '\0';
+    return buffer;
 }
 
 struct history_settings history_reader_settings(const struct history_reader *reader) {

@@ -126,8 +126,9 @@ struct history;
 struct history_error {
     char text[256];
 };
-/* Writes the sentence and returns false, for a `return history_fail(...)`. */
+/* Write the sentence and return false, for a `return history_fail(...)`. */
 bool history_fail(struct history_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool history_fail_damaged(struct history_error *error, const char *path, uint64_t index);
 
 /* Creates a file of mode 0600; it must not exist. */
 bool history_create(const char *path, const struct history_settings *settings, struct history_error *error);
@@ -190,6 +191,9 @@ uint64_t history_reader_index(const struct history_reader *reader);
 void history_reader_rewind(struct history_reader *reader);
 /* The bytes of the text at `index`, NULL if it is not there, or not whole. Valid until the next call. */
 const char *history_reader_text(struct history_reader *reader, uint32_t index, size_t *length);
+/* The text at an index as a name, escaped for a terminal and cut, in a buffer of `size` bytes; "#7" if it is not there.
+ * Returns the buffer. */
+const char *history_name(struct history_reader *reader, uint32_t index, char *buffer, size_t size);
 struct history_settings history_reader_settings(const struct history_reader *reader);
 /* Number of slots in use, and of records that found no slot. */
 uint64_t history_reader_count(const struct history_reader *reader);

@@ -1,7 +1,9 @@
 #include "harness/history/history_json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,32 +143,23 @@ bool history_json_write(struct history_reader *reader, bool follow, FILE *out, s
 /* --- reading --- */
 
 struct history_image {
-    char *bytes;
-    uint64_t count, room, dropped;
-    uint64_t given; /* records that `take` has been given and that are not kept */
+    FILE *out;
+    uint64_t count, dropped;
     json_t *names;
     size_t line; /* number of the line, from 1 */
     struct history_error *error;
-    history_json_take *take;
-    void *context;
 };
 
-static struct history_record *history_image_slot(struct history_image *image) {
-    if (image->count - image->given == image->room) {
-        image->room = image->room ? image->room * 2 : 1024;
-        image->bytes = realloc(image->bytes, HISTORY_HEADER_SIZE + image->room * HISTORY_RECORD_SIZE);
-        if (!image->bytes) abort();
-    }
-    struct history_record *slot =
-        (struct history_record *)(image->bytes + HISTORY_HEADER_SIZE) + (image->count++ - image->given);
-    memset(slot, 0, sizeof *slot);
-    return slot;
+/* Whether it could be written is seen after the line. */
+static void history_image_put(struct history_image *image, const struct history_record *slot) {
+    fwrite(slot, sizeof *slot, 1, image->out);
+    image->count++;
 }
 
 static void history_image_add(struct history_image *image, const struct history_record *record) {
-    struct history_record *slot = history_image_slot(image);
-    *slot = *record;
-    slot->checksum = history_checksum(slot, image->count - 1);
+    struct history_record slot = *record;
+    slot.checksum = history_checksum(&slot, image->count);
+    history_image_put(image, &slot);
 }
 
 static uint32_t history_image_text(struct history_image *image, const struct history_record *head, const char *text,
@@ -325,7 +318,7 @@ static bool add_line(struct history_image *image, json_t *line) {
     if (kind && strcmp(kind, "torn") == 0) {
         if (json_object_size(line) > (index ? 2 : 1))
             return json_field_wrong(image, "nothing is known of a record that is", kind);
-        history_image_slot(image);
+        history_image_put(image, &(struct history_record){0});
         return true;
     }
     json_object_foreach(line, key, value) {
@@ -358,16 +351,8 @@ static bool read_header(struct history_image *image, json_t *line, struct histor
     return true;
 }
 
-/* Gives `take` the records that the last line added. */
-static bool history_image_give(struct history_image *image) {
-    if (image->given == image->count) return true;
-    const struct history_record *records = (const void *)(image->bytes + HISTORY_HEADER_SIZE);
-    for (uint64_t first = image->given; image->given < image->count; image->given++)
-        if (!image->take(image->context, &records[image->given - first], image->given)) return false;
-    return true;
-}
-
-static bool json_read_lines(struct history_image *image, FILE *in, struct history_settings *settings) {
+static bool json_read_lines(struct history_image *image, FILE *in, struct history_settings *settings,
+                            history_json_goes_on *goes_on, void *context) {
     char *text = NULL;
     size_t room = 0;
     bool good = true;
@@ -382,45 +367,55 @@ static bool json_read_lines(struct history_image *image, FILE *in, struct histor
         if (!line) good = history_fail(image->error, "line %zu, column %d: %.150s", image->line, why.column, why.text);
         else good = image->line == 1 ? read_header(image, line, settings) : add_line(image, line);
         json_decref(line);
-        if (good) good = history_image_give(image);
+        good = good && !ferror(image->out) && (!goes_on || goes_on(context));
     }
     free(text);
     if (good && image->line == 0) good = history_fail(image->error, "empty: not even a first line");
     return good;
 }
 
-bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_t *dropped,
-                       struct history_error *error) {
-    struct history_image image = {.names = json_object(), .error = error, .take = take, .context = context};
-    struct history_settings settings;
-    error->text[0] = '\0';
-    bool good = json_read_lines(&image, in, &settings);
-    *dropped = image.dropped;
-    json_decref(image.names);
-    free(image.bytes);
-    return good;
-}
-
-static bool write_slot(void *out, const struct history_record *record, uint64_t index) {
-    (void)index;
-    return fwrite(record, sizeof *record, 1, out) == 1;
-}
-
-bool history_json_read(FILE *in, FILE *out, struct history_error *error) {
-    struct history_image image = {.names = json_object(), .error = error, .take = write_slot, .context = out};
+/* With an empty *error: it could not be written, or `goes_on` said no. */
+static bool convert(FILE *in, FILE *out, history_json_goes_on *goes_on, void *context, struct history_error *error) {
+    struct history_image image = {.out = out, .names = json_object(), .error = error};
     struct history_settings settings;
     char header[HISTORY_HEADER_SIZE] = {0};
     error->text[0] = '\0';
-    bool good = fwrite(header, sizeof header, 1, out) == 1 && json_read_lines(&image, in, &settings);
+    bool good = fwrite(header, sizeof header, 1, out) == 1 && json_read_lines(&image, in, &settings, goes_on, context);
     json_decref(image.names);
-    free(image.bytes);
-    if (good) { /* only now is their number known */
-        settings.capacity = image.count;
-        history_header_fill(header, &settings, image.count + image.dropped);
-        off_t end = ftello(out);
-        good = fseeko(out, 0, SEEK_SET) == 0 && fwrite(header, sizeof header, 1, out) == 1 &&
-               fseeko(out, end, SEEK_SET) == 0 && fflush(out) == 0;
-    }
-    if (!good && !error->text[0]) history_fail(error, "its binary form could not be written: %s", strerror(errno));
-    return good;
+    if (!good) return false;
+    settings.capacity = image.count; /* only now is their number known */
+    history_header_fill(header, &settings, image.count + image.dropped);
+    off_t end = ftello(out);
+    return fseeko(out, 0, SEEK_SET) == 0 && fwrite(header, sizeof header, 1, out) == 1 &&
+           fseeko(out, end, SEEK_SET) == 0 && fflush(out) == 0;
+}
+
+bool history_json_read(FILE *in, FILE *out, struct history_error *error) {
+    if (convert(in, out, NULL, NULL, error)) return true;
+    if (!error->text[0]) history_fail(error, "its binary form could not be written: %s", strerror(errno));
+    return false;
+}
+
+/* An unlinked file in TMPDIR or /tmp: its content need not fit in memory. */
+static FILE *scratch_open(struct history_error *error) {
+    const char *directory = getenv("TMPDIR");
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/lockstorm-check-XXXXXX", directory && *directory ? directory : "/tmp");
+    int fd = mkostemp(path, O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
+    if (!file) history_fail(error, "%.160s: %s", path, strerror(errno));
+    if (fd >= 0) unlink(path);
+    return file;
+}
+
+struct history_reader *history_json_open(FILE *lines, const char *path, const char *refused,
+                                         history_json_goes_on *goes_on, void *context, struct history_error *error) {
+    struct history_reader *reader = NULL;
+    struct history_error wrong;
+    FILE *binary = scratch_open(error);
+    if (!binary) return NULL;
+    if (convert(lines, binary, goes_on, context, &wrong)) reader = history_reader_map(fileno(binary), path, error);
+    else history_fail(error, "%.100s: %s%.150s", path, refused, wrong.text);
+    fclose(binary);
+    return reader;
 }

@@ -12,13 +12,14 @@
  * record or a failed write. */
 bool history_json_write(struct history_reader *reader, bool follow, FILE *out, struct history_error *error);
 
-/* Gives `take` the records of all lines one after the other and keeps none: for histories of any length. A torn slot
- * has a checksum of 0. False with *error, which names the line, or with an empty one when `take` returned false. A line
- * without "index" has the next one; a name that no text has defined is defined where it first appears. So a history
- * that is written by hand needs neither. */
-typedef bool history_json_take(void *context, const struct history_record *record, uint64_t index);
-bool history_json_each(FILE *in, history_json_take *take, void *context, uint64_t *dropped,
-                       struct history_error *error);
-
-/* Converts lines into the binary form. `out` is seekable and empty; afterwards it is at its end. False with *error. */
+/* Converts lines into the binary form. `out` is seekable and empty; afterwards it is at its end. False with *error,
+ * which names the line. A line without "index" has the next one; a name that no text has defined is defined where it
+ * first appears. So a history that is written by hand needs neither. */
 bool history_json_read(FILE *in, FILE *out, struct history_error *error);
+
+/* A reader on what lines say, converted into a temporary file: a history of any length. NULL with *error: `path`,
+ * `refused`, and the line. `goes_on` is asked after each line, unless it is NULL; when it returns false, so does this.
+ */
+typedef bool history_json_goes_on(void *context);
+struct history_reader *history_json_open(FILE *lines, const char *path, const char *refused,
+                                         history_json_goes_on *goes_on, void *context, struct history_error *error);

@@ -17,7 +17,7 @@ static char *verdict_of(struct history_reader *reader, const char *path, const s
         text = json_dumps(verdict, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(verdict);
     } else {
-        describe_damage(readings, path, error);
+        history_fail_damaged(error, path, readings->first.damaged);
     }
     readings_close(readings);
     free(readings);
