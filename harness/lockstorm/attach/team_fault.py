@@ -61,7 +61,7 @@ def _read_fault(file: Path, name: str, table: Mapping[str, object]) -> TeamFault
 
 
 def _read_duration(where: str, key: str, text: str) -> int:
-    option = Option(f"{where}: {key}", "", "duration", low=1, high=DURATION_MOST_MS)
+    option = Option(f"{where}: {key}", "", "duration", within=(1, DURATION_MOST_MS))
     value_ms = option.read_duration(text)
     option.check(value_ms)
     return value_ms

@@ -17,16 +17,15 @@ KEY = "option"
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option. `low` and `high` bound a number or a duration; a duration from -1 on may also be "forever".
-    `unit`: of the field that holds a duration. `is_repeated`: the command that repeats a run has the option even when
-    it has its default."""
+    """One option. `within`: the least and the most of a number or a duration; a duration from -1 on may also be
+    "forever". `unit`: of the field that holds a duration. `is_repeated`: the command that repeats a run has the option
+    even when it has its default."""
 
     flag: str
     help: str
     kind: Kind
     metavar: str | None = None
-    low: int | None = None
-    high: int | None = None
+    within: tuple[int, int] | None = None
     is_repeated: bool = False
     unit: Unit = "ms"
 
@@ -37,7 +36,7 @@ class Option:
 
     def read_duration(self, text: str) -> int:
         """The duration in the option's unit. UsageError for a text that is not one."""
-        if text == FOREVER_TEXT and self.low == FOREVER_MS:
+        if text == FOREVER_TEXT and self.within and self.within[0] == FOREVER_MS:
             return FOREVER_MS
         try:
             value_ms = parse_duration_ms(text, self.unit)
@@ -53,13 +52,12 @@ class Option:
 
     def check(self, value: Any) -> None:
         """Raises UsageError for a value outside its range; None is always allowed."""
-        if value is None or self.low is None or self.high is None or self.low <= value <= self.high:
+        if value is None or self.within is None or self.within[0] <= value <= self.within[1]:
             return
-        is_open = self.kind == "duration" and self.low == FOREVER_MS
-        low = self.text(0 if is_open else self.low)
-        raise UsageError(
-            f"{self.flag} {self.text(value)}: from {low} to {self.text(self.high)}{', or forever' if is_open else ''}"
-        )
+        low, high = self.within
+        is_open = self.kind == "duration" and low == FOREVER_MS
+        least, forever = self.text(0 if is_open else low), ", or forever" if is_open else ""
+        raise UsageError(f"{self.flag} {self.text(value)}: from {least} to {self.text(high)}{forever}")
 
 
 def option(flag: str, help_: str, kind: Kind = "text", *, default: Any = None, **more: Any) -> Any:
@@ -91,7 +89,7 @@ def check_range(flag: str, value: int | None, low: int, high: int) -> None:
 
 def check_duration(flag: str, value_ms: int | None, low_ms: int, high_ms: int) -> None:
     """The same for a duration."""
-    Option(flag, "", "duration", low=low_ms, high=high_ms).check(value_ms)
+    Option(flag, "", "duration", within=(low_ms, high_ms)).check(value_ms)
 
 
 def check_ranges(owner: Any) -> None:

@@ -147,7 +147,7 @@ class TomlTable:
         return value
 
     def duration_ms(self, key: str, low_ms: int, high_ms: int) -> int | None:
-        return self.duration(key, Option(key, "", "duration", low=low_ms, high=high_ms))
+        return self.duration(key, Option(key, "", "duration", within=(low_ms, high_ms)))
 
     def duration(self, key: str, option: Option) -> int | None:
         """The value of an option that is a duration, in the option's unit."""

@@ -189,10 +189,9 @@ def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, A
         key = option.key
         if key not in table.values or key not in keys:
             continue
-        low, high = option.low if option.low is not None else 0, option.high if option.high is not None else SEED_LIMIT
         match option.kind:
             case "number":
-                chosen[name] = table.number(key, low, high)
+                chosen[name] = table.number(key, *(option.within or (0, SEED_LIMIT)))
             case "duration":
                 chosen[name] = table.duration(key, option)
             case "flag":

@@ -55,7 +55,7 @@ def duration_option(
     flag: str, name: str, help_: str, low_ms: int, high_ms: int, default: str | None = None
 ) -> Callable[[Decorated], Decorated]:
     """An option that is a duration. The command receives it in ms."""
-    each = Option(flag, help_, "duration", low=low_ms, high=high_ms)
+    each = Option(flag, help_, "duration", within=(low_ms, high_ms))
     return option_from(name, each, default=default, show_default=default is not None)
 
 

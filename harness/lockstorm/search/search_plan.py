@@ -79,8 +79,7 @@ class SearchRequest:
         "Seed; the same seed tries the same schedules. Default: 1.",
         "number",
         default=1,
-        low=0,
-        high=SEED_LIMIT,
+        within=(0, SEED_LIMIT),
         is_repeated=True,
     )
     store: str | None = option(
@@ -89,13 +88,12 @@ class SearchRequest:
         "compare-and-set. Default: open.",
         metavar="MODE",
     )
-    clients: int | None = option("--clients", "Number of clients. Default: 3.", "number", low=1, high=CLIENTS_MOST)
+    clients: int | None = option("--clients", "Number of clients. Default: 3.", "number", within=(1, CLIENTS_MOST))
     replicas: int | None = option(
         "--replicas",
         "Replicas of each node, at most 2. Default: as the lock or a fault needs.",
         "number",
-        low=0,
-        high=REPLICAS_MOST,
+        within=(0, REPLICAS_MOST),
     )
     faults: str | None = option(
         "--faults",
@@ -103,14 +101,13 @@ class SearchRequest:
         f"usual, the default: at most {USUAL_TOTAL} in all, of those that a right lock of this kind survives.",
         metavar="FAULT[=N],…",
     )
-    schedules: int | None = option("--schedules", "Number of schedules to try.", "number", low=1, high=SCHEDULES_MOST)
+    schedules: int | None = option("--schedules", "Number of schedules to try.", "number", within=(1, SCHEDULES_MOST))
     seconds: int | None = option(
         "--time-limit",
         "Longest time to search, such as 2min. Default without --schedules: 10s; with --adapter 60s.",
         "duration",
         unit="s",
-        low=1,
-        high=SECONDS_MOST,
+        within=(1, SECONDS_MOST),
     )
     shard: str | None = option(
         "--shard", "Try every N-th schedule, from the K-th on; `lockstorm merge` joins shards.", metavar="K/N"
@@ -126,47 +123,41 @@ class SearchRequest:
         "--deviations",
         "Most deviations in a schedule of --strategy exhaustive. Default: 2.",
         "number",
-        low=1,
-        high=FAULTS_MOST,
+        within=(1, FAULTS_MOST),
     )
     lease_ms: int | None = option(
         "--lease",
         f"Lease of the lock. Default: {duration_text(LEASE_USUAL_MS)}; with the usual faults "
         f"{duration_text(LEASE_OF_USUAL_MS)}.",
         "duration",
-        low=1,
-        high=LEASE_LIMIT_MS,
+        within=(1, LEASE_LIMIT_MS),
     )
     bound_ms: int | None = option(
         "--bound",
         "Recovery, where liveness is required: how long a free lock may stay unclaimed. Default: as long as the lock's "
         "pattern promises, and what the faults may add to it.",
         "duration",
-        low=1,
-        high=LEASE_LIMIT_MS,
+        within=(1, LEASE_LIMIT_MS),
     )
     turns: int | None = option(
         "--turns",
         "Times that each client acquires the lock. Default: 1; 2 if a fault loses connections or fairness is required.",
         "number",
-        low=1,
-        high=TURNS_MOST,
+        within=(1, TURNS_MOST),
     )
     work_ms: int | None = option(
         "--work",
         "Work between a client's read and its write. Default: lease / 50.",
         "duration",
-        low=0,
-        high=LEASE_LIMIT_MS,
+        within=(0, LEASE_LIMIT_MS),
     )
     wait_ms: int | None = option(
         "--wait",
         "Time that a client waits for the lock; forever: as long as the lock itself waits. Default: 20 leases.",
         "duration",
-        low=WAIT_FOR_EVER,
-        high=LEASE_LIMIT_MS,
+        within=(WAIT_FOR_EVER, LEASE_LIMIT_MS),
     )
-    permits: int | None = option("--permits", "Permits of a semaphore. Default: 1.", "number", low=1, high=PERMIT_LIMIT)
+    permits: int | None = option("--permits", "Permits of a semaphore. Default: 1.", "number", within=(1, PERMIT_LIMIT))
     require: str | None = option(
         "--require",
         f"Properties that a schedule must not violate, of {', '.join(JUDGED)} (the last one only with --faults none), "
@@ -183,7 +174,7 @@ class SearchRequest:
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
     workers: int | None = option(
-        "--workers", "Processes that search in parallel. Default: one per core.", "number", low=1, high=WORKERS_MOST
+        "--workers", "Processes that search in parallel. Default: one per core.", "number", within=(1, WORKERS_MOST)
     )
     fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog.", "flag")
     extends: bool = option("--extends", "Let clients extend their lease in the middle of their work.", "flag")

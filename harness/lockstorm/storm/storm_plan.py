@@ -72,39 +72,34 @@ class StormRequest:
         "Number of storms; each uses the next seed. Default: 1.",
         "number",
         default=1,
-        low=1,
-        high=TRIALS_LIMIT,
+        within=(1, TRIALS_LIMIT),
     )
     longest_ms: int | None = option(
         "--longest",
         "Longest duration of a fault, and of a gap. Default: two leases.",
         "duration",
-        low=1,
-        high=DURATION_LIMIT_MS,
+        within=(1, DURATION_LIMIT_MS),
     )
     bound_ms: int | None = option(
         "--bound",
         "Recovery: how long a free lock may stay unclaimed. Default: as long as the lock's pattern promises, and one "
         "lease more for what the faults have lost.",
         "duration",
-        low=1,
-        high=DURATION_LIMIT_MS,
+        within=(1, DURATION_LIMIT_MS),
     )
     work_ms: int | None = option(
         "--work",
         "Work of a client between its read and its write, and the mean pause between two of its turns. Default: "
         "drawn from the seed for each turn, from none to 0.9 of a lease (2.5 where the lock renews it).",
         "duration",
-        low=0,
-        high=DURATION_LIMIT_MS,
+        within=(0, DURATION_LIMIT_MS),
     )
     wait_ms: int | None = option(
         "--wait",
         "Time that a client waits for the lock in one turn, or forever. Default: drawn from the seed for each client: "
         "half of them wait forever, the others up to three leases, or try once.",
         "duration",
-        low=WAIT_FOR_EVER,
-        high=DURATION_LIMIT_MS,
+        within=(WAIT_FOR_EVER, DURATION_LIMIT_MS),
     )
     schedule: Path | None = option("--schedule", "Play this schedule instead of drawing one.", "path")
 

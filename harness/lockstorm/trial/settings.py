@@ -70,8 +70,7 @@ class TrialSettings:
         "Seed of all random choices; the same seed gives the same history. Default: 1.",
         "number",
         default=1,
-        low=0,
-        high=SEED_LIMIT,
+        within=(0, SEED_LIMIT),
         is_repeated=True,
     )
     time: str = option(
@@ -92,23 +91,20 @@ class TrialSettings:
         "--lease",
         "Lease of the lock, such as 500ms. Default: 30s in virtual time, shorter in real time.",
         "duration",
-        low=1,
-        high=LEASE_LIMIT_MS,
+        within=(1, LEASE_LIMIT_MS),
     )
     clients: int | None = option(
         "--clients",
         "Number of clients, in scenarios that let you choose (contention). More than "
         f"{CLIENT_LIMIT} share a few processes, in real time.",
         "number",
-        low=1,
-        high=GROUPED_CLIENT_LIMIT,
+        within=(1, GROUPED_CLIENT_LIMIT),
     )
     duration_ms: int | None = option(
         "--duration",
         "Length of the workload, in scenarios that let you choose (contention).",
         "duration",
-        low=1,
-        high=DURATION_LIMIT_MS,
+        within=(1, DURATION_LIMIT_MS),
     )
     require: str | None = option(
         "--require",
@@ -121,8 +117,7 @@ class TrialSettings:
         "--permits",
         "Number of clients that may hold a semaphore at once, or of messages in an outbox. Default: 1.",
         "number",
-        low=1,
-        high=PERMIT_LIMIT,
+        within=(1, PERMIT_LIMIT),
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
     config: str | None = option("--config", CONFIG_HELP, metavar="FILE")

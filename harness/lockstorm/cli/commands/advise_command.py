@@ -15,7 +15,7 @@ from lockstorm.matrix import candidates, service_kinds
 from lockstorm.matrix.advice_result import Needs
 from lockstorm.trial.settings import DURATION_LIMIT_MS
 
-HOLD = Option("--hold", "Longest time for which the lock is held.", "duration", low=1, high=DURATION_LIMIT_MS)
+HOLD = Option("--hold", "Longest time for which the lock is held.", "duration", within=(1, DURATION_LIMIT_MS))
 
 
 @click.command("advise")
