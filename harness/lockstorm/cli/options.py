@@ -59,6 +59,15 @@ def duration_option(
     return option_from(name, each, default=default, show_default=default is not None)
 
 
+def path_option(*names: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
+    """An option that is the path of a file or of a directory."""
+    return click.option(*names, type=click.Path(path_type=Path), **attributes)
+
+
+def policy_option(help_: str) -> Callable[[Decorated], Decorated]:
+    return path_option("-f", "--file", default=USUAL_POLICY, show_default=True, help=help_)
+
+
 def refused_option(flag: str, why: str) -> Callable[[Decorated], Decorated]:
     """An option that other commands have, and that this one refuses with a reason."""
 
@@ -144,14 +153,7 @@ plugin_option = click.option(
     "--plugin", metavar="FILE", help="Lock to try, as a shared object built from your own C code: ./mine.so."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-policy_option = click.option(
-    "-f",
-    "--file",
-    type=click.Path(path_type=Path),
-    default=USUAL_POLICY,
-    show_default=True,
-    help="Policy file to read.",
-)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
 rows_option = click.option(
     "--rows",
     type=click.IntRange(20, 20_000),
@@ -165,9 +167,3 @@ around_option = click.option(
     metavar="RECORD",
     help="Show the rows around this record. Default: around the evidence.",
 )
-
-
-def check_new_file(flag: str, path: Path | None) -> None:
-    """Raises UsageError, before the work begins, if a file to write exists already or its directory does not exist."""
-    if path and (path.exists() or not path.parent.is_dir()):
-        raise UsageError(f"{flag} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 import msgspec
@@ -18,7 +18,8 @@ from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
 from lockstorm.conformance.check_result import Checks, DoneCheck
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Printed = TypeVar("Printed")
+More = ParamSpec("More")
 
 SENTENCE_MOST = 300  # characters
 
@@ -125,6 +126,20 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(msgspec.to_builtins(value), indent=2))
 
 
+def print_result(
+    as_json: bool,
+    result: Printed,
+    show: Callable[Concatenate[Console, Printed, More], object],
+    *more: More.args,
+    **named: More.kwargs,
+) -> None:
+    """Prints a result as JSON, or as `show` shows it."""
+    if as_json:
+        print_json(result)
+    else:
+        show(console(), result, *more, **named)
+
+
 def print_checks(title: str, check: Callable[[Callable[[DoneCheck], object]], Checks], as_json: bool) -> int:
     """Does a conformance run, prints each check when it is done, and returns the exit status: 1 if a check failed.
     `check` calls its argument with the result of each check."""
@@ -146,11 +161,15 @@ def print_checks(title: str, check: Callable[[Callable[[DoneCheck], object]], Ch
     return 0 if result.ok else 1
 
 
+def check_new_file(flag: str, path: Path | None) -> None:
+    """Raises UsageError, before the work begins, if a file to write exists already or its directory does not exist."""
+    if path and (path.exists() or not path.parent.is_dir()):
+        raise UsageError(f"{flag} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")
+
+
 def write_starter_program(output: Path, starter: Path) -> str:
     """Copies a starter program to a new file, and returns the path as a shell needs it."""
-    if output.exists() or not output.parent.is_dir():
-        reason = "exists already" if output.exists() else "its directory does not exist"
-        raise UsageError(f"-o {output}: {reason}")
+    check_new_file("-o", output)
     with new_file(output) as temporary:
         temporary.write_text(starter.read_text())
     return str(output) if output.is_absolute() else f"./{output}"

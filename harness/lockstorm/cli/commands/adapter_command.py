@@ -10,8 +10,15 @@ from rich.text import Text
 
 from lockstorm.base.errors import NotInstalled
 from lockstorm.base.option_fields import choose
-from lockstorm.cli.options import check_new_file, json_option
-from lockstorm.cli.terminal import NearestName, console, print_checks, print_json, write_starter_program
+from lockstorm.cli.options import json_option, path_option
+from lockstorm.cli.terminal import (
+    NearestName,
+    check_new_file,
+    console,
+    print_checks,
+    print_json,
+    write_starter_program,
+)
 from lockstorm.conformance.adapter_check import check_adapter
 from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, install_libraries, shipped_adapters
 
@@ -116,7 +123,7 @@ def adapter_check_command(program: str, as_json: bool) -> int:
 
 @adapter_command.command("init")
 @click.argument("language")
-@click.option("-o", "output", type=click.Path(path_type=Path), help="File to write.  [default: ./lock-adapter]")
+@path_option("-o", "output", help="File to write.  [default: ./lock-adapter]")
 def adapter_init_command(language: str, output: Path | None) -> int:
     """Write a first adapter for you to change. LANGUAGE is go, java, node, python or rust. In Go and Rust it comes with
     files that speak the protocol, and need no change.

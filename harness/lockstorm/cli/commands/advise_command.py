@@ -7,12 +7,12 @@ import click
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Option, choose
-from lockstorm.cli.options import Duration, json_option, option_from
-from lockstorm.cli.terminal import console, print_json
-from lockstorm.matrix import advice as advise_
-from lockstorm.matrix import advice_table as advise_table
+from lockstorm.cli.options import Duration, json_option, option_from, path_option
+from lockstorm.cli.terminal import print_result
 from lockstorm.matrix import candidates, service_kinds
+from lockstorm.matrix.advice import advise_locks
 from lockstorm.matrix.advice_result import Needs
+from lockstorm.matrix.advice_table import show_advice
 from lockstorm.trial.settings import DURATION_LIMIT_MS
 
 HOLD = Option("--hold", "Longest time for which the lock is held.", "duration", within=(1, DURATION_LIMIT_MS))
@@ -29,16 +29,9 @@ HOLD = Option("--hold", "Longest time for which the lock is held.", "duration", 
 )
 @option_from("hold_ms", HOLD)
 @click.option("--contention", metavar="low|high", help="Whether many clients wait for the same lock.")
-@click.option(
-    "--from",
-    "from_",
-    type=click.Path(path_type=Path),
-    help="Output of matrix --json to read. Default: the table of expected verdicts.",
-)
-@click.option(
-    "--costs",
-    type=click.Path(path_type=Path),
-    help="Output of compare --json to read: what locks cost on your machine. Default: no measured costs.",
+@path_option("--from", "from_", help="Output of matrix --json to read. Default: the table of expected verdicts.")
+@path_option(
+    "--costs", help="Output of compare --json to read: what locks cost on your machine. Default: no measured costs."
 )
 @json_option
 def advise_command(
@@ -65,13 +58,9 @@ def advise_command(
     else:
         needs = needs_of(purpose, resource, servers, hold_ms, contention)
     cells, source = candidates.read_cells(from_)
-    advice = advise_.advise_locks(needs, cells, source, service_kinds.read_costs(costs))
-    if as_json:
-        print_json(advice)
-    else:
-        advise_table.show_advice(console(), advice)
-    has_answer = any(option.known for option in advice.options)
-    return 0 if has_answer else 3
+    advice = advise_locks(needs, cells, source, service_kinds.read_costs(costs))
+    print_result(as_json, advice, show_advice)
+    return 0 if any(option.known for option in advice.options) else 3
 
 
 def needs_of(

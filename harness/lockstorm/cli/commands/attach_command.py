@@ -14,18 +14,8 @@ from lockstorm.attach.server_address import parse_address, tls_files
 from lockstorm.attach.team_fault import USUAL_FILE, TeamFault, chosen_faults
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
-from lockstorm.cli.options import (
-    adapter_option,
-    check_new_file,
-    chosen_lock,
-    given_options,
-    json_option,
-    lock_option,
-    names_option,
-    plugin_option,
-    trial_options,
-)
-from lockstorm.cli.terminal import console, print_json, waiting
+from lockstorm.cli import options
+from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
 from lockstorm.report.story import show_result
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_play import AttachedRun, plan_attached
@@ -36,35 +26,32 @@ LEASE_HELP = "Lease of the lock. Default: 400ms, longer in scenarios where it mu
 
 @click.command("attach")
 @click.argument("url")
-@adapter_option
-@lock_option
-@plugin_option
-@names_option("--scenario", "SCENARIO", "Scenarios to play. Default: all that apply to the lock.")
-@names_option("--fault", "FAULT", "Faults of your own to inject during a workload; --faults names their file.")
-@click.option(
+@options.adapter_option
+@options.lock_option
+@options.plugin_option
+@options.names_option("--scenario", "SCENARIO", "Scenarios to play. Default: all that apply to the lock.")
+@options.names_option("--fault", "FAULT", "Faults of your own to inject during a workload; --faults names their file.")
+@options.path_option(
     "--faults",
     "faults_file",
-    type=click.Path(path_type=Path),
     help=f"File with your own faults, as tables [fault.NAME]. Default: {USUAL_FILE}.",
 )
-@click.option("--ca", type=click.Path(path_type=Path), help="File with the certificates that sign the servers' (TLS).")
-@click.option(
+@options.path_option("--ca", help="File with the certificates that sign the servers' (TLS).")
+@options.path_option(
     "--client-cert",
-    type=click.Path(path_type=Path),
     envvar="LOCKSTORM_CLIENT_CERT",
     help="File with a certificate of your own for the servers (TLS). Default: what LOCKSTORM_CLIENT_CERT names.",
 )
-@click.option(
+@options.path_option(
     "--client-key",
-    type=click.Path(path_type=Path),
     envvar="LOCKSTORM_CLIENT_KEY",
     help="File with its key. Default: what LOCKSTORM_CLIENT_KEY names, or the file of the certificate.",
 )
-@trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
+@options.trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
 @click.option("--yes", is_flag=True, help="Continue even if the target database is not empty.")
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history of the one trial in this file.")
-@json_option
+@options.path_option("-o", "output", help="Save the history of the one trial in this file.")
+@options.json_option
 def attach_command(
     url: str,
     adapter: str | None,
@@ -94,7 +81,9 @@ def attach_command(
     """
     files = tls_files(ca, client_cert, client_key, Path.cwd())
     gateway = Gateway(parse_address(url), files, faults_file or USUAL_FILE)
-    request = TrialSettings(chosen_lock(lock, adapter, plugin), **given_options(TrialSettings, chosen), time="real")
+    request = TrialSettings(
+        options.chosen_lock(lock, adapter, plugin), **options.given_options(TrialSettings, chosen), time="real"
+    )
     run = plan_attached(gateway, request, _names(scenario), chosen_faults(faults_file, _names(fault)))
     if output and len(run.trials) != 1:
         raise UsageError(f"-o is for one trial, and there are {len(run.trials)}: name one by --scenario or --fault")

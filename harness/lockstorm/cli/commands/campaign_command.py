@@ -8,8 +8,8 @@ from lockstorm.base.errors import UsageError
 from lockstorm.campaigns.campaign_run import CampaignRun, begin_campaign, exit_status, resume_campaign
 from lockstorm.campaigns.dask_engine import LOCAL, WORKERS_MOST, DaskEngine
 from lockstorm.cli.campaign_text import entry_line, show_campaign
-from lockstorm.cli.options import json_option
-from lockstorm.cli.terminal import console, print_json, progress_of_done
+from lockstorm.cli.options import json_option, path_option
+from lockstorm.cli.terminal import print_result, progress_of_done
 from lockstorm.results.campaign_result import EntryState
 
 
@@ -23,13 +23,12 @@ from lockstorm.results.campaign_result import EntryState
     help="The scheduler of a Dask cluster, as in tcp://scheduler:8786; local: a cluster of this machine's cores.",
 )
 @click.option("--workers", type=click.IntRange(1, WORKERS_MOST), help="Workers of --on local. Default: one per core.")
-@click.option(
+@path_option(
     "-o",
     "output",
-    type=click.Path(path_type=Path),
     help="Directory for the results; it has to be new or empty. Default: the name of FILE with the end .results.",
 )
-@click.option("--resume", type=click.Path(path_type=Path), help="Go on with the campaign in this directory.")
+@path_option("--resume", help="Go on with the campaign in this directory.")
 @json_option
 def campaign_command(
     file: Path | None, on: str, workers: int | None, output: Path | None, resume: Path | None, as_json: bool
@@ -58,10 +57,7 @@ def campaign_command(
                     click.echo(entry_line(entry), err=True)
 
             result = run.play(engine, on_event)
-    if as_json:
-        print_json(result)
-    else:
-        show_campaign(console(), result, run.directory)
+    print_result(as_json, result, show_campaign, run.directory)
     return exit_status(result)
 
 

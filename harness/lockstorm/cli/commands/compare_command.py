@@ -7,10 +7,10 @@ import click
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.durations import UNITS_MS, duration_text
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import Numbers, check_new_file, duration_option, json_option, names_option, refused_option
-from lockstorm.cli.terminal import console, print_json, progress
+from lockstorm.cli.options import Numbers, duration_option, json_option, names_option, path_option, refused_option
+from lockstorm.cli.terminal import check_new_file, print_result, progress
 from lockstorm.compare import compare as compare_
-from lockstorm.compare import compare_table
+from lockstorm.compare.compare_table import show_comparison
 from lockstorm.locks.lock_names import check_on_redis, lock_named
 from lockstorm.locks.plugin import PREFIX as PLUGIN
 from lockstorm.native.library import locks_on
@@ -44,7 +44,7 @@ RATE_LIMIT = 1_000_000
     "--config",
     "what is measured would be the cost of this machine's disk and not of yours; run, storm and matrix have it",
 )
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the JSON object into this file, too.")
+@path_option("-o", "output", help="Write the JSON object into this file, too.")
 @json_option
 def compare_command(
     lock: str | None,
@@ -80,8 +80,5 @@ def compare_command(
         result = compare_.compare_locks(chosen, loads, duration_ms, report)
     if output:
         write_json(output, result)
-    if as_json:
-        print_json(result)
-    else:
-        compare_table.show_comparison(console(), result)
+    print_result(as_json, result, show_comparison)
     return 0 if any(cell.measured for cell in result.cells) else 3

@@ -13,19 +13,9 @@ from msgspec import structs
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
-from lockstorm.cli.options import (
-    adapter_option,
-    check_new_file,
-    chosen_lock,
-    field_options,
-    given_options,
-    json_option,
-    lock_option,
-    plugin_option,
-    refused_option,
-)
+from lockstorm.cli import options
 from lockstorm.cli.search_table import progress_line, show_search
-from lockstorm.cli.terminal import console, print_json, status_line_to_the_end
+from lockstorm.cli.terminal import check_new_file, print_result, status_line_to_the_end
 from lockstorm.results.event import Event
 from lockstorm.search.campaign import Campaign, read_campaign, write_result
 from lockstorm.search.explore import resumed, search_schedules
@@ -37,27 +27,24 @@ LIMITS = ("schedules", "seconds", "workers")
 
 
 @click.command("explore")
-@lock_option
-@adapter_option
-@plugin_option
-@field_options(SearchRequest)
-@refused_option(
+@options.lock_option
+@options.adapter_option
+@options.plugin_option
+@options.field_options(SearchRequest)
+@options.refused_option(
     "--config",
     "the explorer sets its servers back between schedules, and chooses itself whether a restart keeps the data "
     "(restart-empty in --faults); run, storm and matrix have it",
 )
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the violating schedule to this file.")
-@click.option(
-    "--result", "kept", type=click.Path(path_type=Path), help="Write the campaign to this JSON file every 20 s."
-)
-@click.option(
+@options.path_option("-o", "output", help="Write the violating schedule to this file.")
+@options.path_option("--result", "kept", help="Write the campaign to this JSON file every 20 s.")
+@options.path_option(
     "--resume",
-    type=click.Path(path_type=Path),
     help="Resume the campaign in this file, which sets all options but --schedules, --time-limit and --workers.",
 )
 @click.option("--save", is_flag=True, help="Save the violating schedule in scenarios/found, which the tests replay.")
-@click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
-@json_option
+@options.quiet_option
+@options.json_option
 @click.pass_context
 def explore_command(
     context: click.Context,
@@ -95,17 +82,16 @@ def explore_command(
     if campaign:
         plan = resumed(str(resume), campaign, **_limits(context, chosen))
     else:
-        plan = plan_search(SearchRequest(chosen_lock(lock, adapter, plugin), **given_options(SearchRequest, chosen)))
+        plan = plan_search(
+            SearchRequest(options.chosen_lock(lock, adapter, plugin), **options.given_options(SearchRequest, chosen))
+        )
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
     if output and result.schedule:
         write_text(output, result.schedule)
     if save and result.found:
         result = structs.replace(result, saved=str(save_schedule(result)))
-    if as_json:
-        print_json(result)
-    else:
-        show_search(console(), result, events, quiet=quiet)
+    print_result(as_json, result, show_search, events, quiet=quiet)
     return result.exit
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.base.version import VERSION
-from lockstorm.cli.options import json_option, policy_option
+from lockstorm.cli.options import json_option, path_option, policy_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
 from lockstorm.gate.gate import run_gate, write_outputs
 from lockstorm.gate.gate_plan import plan_gate
@@ -21,8 +21,8 @@ INTERRUPTED = 130
 
 
 @click.command("gate")
-@policy_option
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Also write the results into this directory.")
+@policy_option("Policy file to read.")
+@path_option("-o", "output", help="Also write the results into this directory.")
 @click.option(
     "--keep",
     type=click.IntRange(1),
@@ -42,7 +42,10 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
     policy = read_policy(file)
     plan = plan_gate(policy)
     if output:
-        make_output(output)
+        try:  # before any trial is played
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"-o {output}: {error.strerror}") from None
     with progress_of_done(len(plan.jobs)) as report:
         verdict, directory = run_gate(policy, plan, VERSION, report, workers=workers)
     if output:
@@ -53,18 +56,6 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
         print_json(verdict)
     else:
         show_verdict(console(), verdict)
-        console().print(
-            Text(
-                f"kept: {directory}; judge it again: {runnable(f'lockstorm check {shlex.quote(str(directory))}')}",
-                "dim",
-            )
-        )
+        again = runnable(f"lockstorm check {shlex.quote(str(directory))}")
+        console().print(Text(f"kept: {directory}; judge it again: {again}", "dim"))
     return INTERRUPTED if verdict.interrupted else verdict.exit
-
-
-def make_output(output: Path) -> None:
-    """Makes the directory of -o. Raises UsageError before any trial is played if it cannot."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"-o {output}: {error.strerror}") from None

@@ -10,16 +10,15 @@ import click
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import check_new_file
+from lockstorm.cli.options import path_option
+from lockstorm.cli.terminal import check_new_file
 from lockstorm.native.linearizability import FORMS, MODELS, operations_words
 
 
 @click.command("history")
 @click.argument("form", type=click.Choice(["to-json", "from-json", "follow", *FORMS]))
 @click.argument("file", type=click.Path())
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), help="File to write; from-json needs it. Default: standard output."
-)
+@path_option("-o", "output", help="File to write; from-json needs it. Default: standard output.")
 @click.option(
     "--model",
     type=click.Choice(MODELS),

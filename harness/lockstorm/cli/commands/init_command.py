@@ -11,6 +11,7 @@ from rich.text import Text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.base.paths import USUAL_POLICY, runnable
+from lockstorm.cli.options import policy_option
 from lockstorm.cli.terminal import console
 from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, ask_questions, write_starter_policy
 from lockstorm.native.library import locks
@@ -20,14 +21,7 @@ from lockstorm.native.library import locks
 @click.option("--lock", help="Lock that the project uses; `lockstorm locks` lists them.")
 @click.option("--for", "purpose", help=f"Purpose of the lock: {' or '.join(PURPOSES)}.")
 @click.option("--resource", help=f"Resource that it protects: {', '.join(RESOURCES)}.")
-@click.option(
-    "-f",
-    "--file",
-    type=click.Path(path_type=Path),
-    default=USUAL_POLICY,
-    show_default=True,
-    help="Policy file to write.",
-)
+@policy_option("Policy file to write.")
 def init_command(lock: str | None, purpose: str | None, resource: str | None, file: Path) -> int:
     """Write a first, commented lockstorm.toml. Asks for missing answers; never overwrites a file.
 

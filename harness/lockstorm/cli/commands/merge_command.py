@@ -5,16 +5,16 @@ from pathlib import Path
 import click
 from msgspec import structs
 
-from lockstorm.cli.options import check_new_file, json_option
+from lockstorm.cli.options import json_option, path_option
 from lockstorm.cli.search_table import show_search
-from lockstorm.cli.terminal import console, print_json
+from lockstorm.cli.terminal import check_new_file, print_result
 from lockstorm.search.campaign import read_campaign, write_result
 from lockstorm.search.explore import merged
 
 
 @click.command("merge")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Write the joint campaign to this file.")
+@path_option("-o", "output", help="Write the joint campaign to this file.")
 @json_option
 def merge_command(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Join the shards of a campaign: the result is that of one search that has tried all their schedules.
@@ -32,9 +32,5 @@ def merge_command(files: tuple[Path, ...], output: Path | None, as_json: bool) -
     missing = campaign.shards - len(campaign.digests)
     if missing:
         click.echo(f"merge: {missing} of {campaign.shards} shards are missing", err=True)
-    result = structs.replace(result, campaign=None)
-    if as_json:
-        print_json(result)
-    else:
-        show_search(console(), result, None, quiet=True)
+    print_result(as_json, structs.replace(result, campaign=None), show_search, None, quiet=True)
     return result.exit

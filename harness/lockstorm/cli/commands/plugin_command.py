@@ -7,7 +7,7 @@ import click
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import json_option
+from lockstorm.cli.options import json_option, path_option
 from lockstorm.cli.terminal import NearestName, print_checks, write_starter_program
 from lockstorm.conformance.plugin_check import check_plugin
 from lockstorm.locks import plugin
@@ -38,7 +38,7 @@ def plugin_check_command(file: str, as_json: bool) -> int:
 
 
 @plugin_command.command("init")
-@click.option("-o", "output", type=click.Path(path_type=Path), default="lock-plugin.c", show_default=True)
+@path_option("-o", "output", default="lock-plugin.c", show_default=True)
 def plugin_init_command(output: Path) -> int:
     """Write a first lock in C for you to change.
 

@@ -7,9 +7,9 @@ from rich.text import Text
 
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import json_option
+from lockstorm.cli.options import json_option, path_option, quiet_option
 from lockstorm.cli.search_table import show_library_replay
-from lockstorm.cli.terminal import console, print_json, waiting
+from lockstorm.cli.terminal import console, print_json, print_result, waiting
 from lockstorm.report.story import commands_table, show_result
 from lockstorm.results.event import Event
 from lockstorm.search.replay import replay_library, replay_schedule
@@ -20,9 +20,7 @@ from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_
 
 @click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), help="Write the history, or the program of --as, to this file."
-)
+@path_option("-o", "output", help="Write the history, or the program of --as, to this file.")
 @click.option(
     "--real",
     is_flag=True,
@@ -41,7 +39,7 @@ from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_
     help="Write a stand-alone program in this language, that of the library, which shows the schedule of a library on "
     "a plain redis-server; to -o, or to standard output.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
+@quiet_option
 @json_option
 def replay_command(
     file: Path,
@@ -70,7 +68,10 @@ def replay_command(
             raise UsageError(f"{file} is a schedule of a library: -o, --real and --commands are for those of C locks")
         if language:
             return _write_program(schedule, file, language, output)
-        return _replay_library(schedule, file, quiet=quiet, as_json=as_json)
+        with waiting(f"a schedule of {schedule.library} ..."):
+            replayed = replay_library(schedule, str(file))
+        print_result(as_json, replayed, show_library_replay, quiet=quiet)
+        return replayed.exit
     if language:
         raise UsageError(f"--as: {file} is no schedule of a library")
     events: list[Event] | None = None if as_json or quiet else []
@@ -103,13 +104,3 @@ def _write_program(schedule: LibrarySchedule, file: Path, language: str, output:
     else:
         click.echo(text, nl=False)
     return 0
-
-
-def _replay_library(schedule: LibrarySchedule, file: Path, *, quiet: bool, as_json: bool) -> int:
-    with waiting(f"a schedule of {schedule.library} ..."):
-        result = replay_library(schedule, str(file))
-    if as_json:
-        print_json(result)
-    else:
-        show_library_replay(console(), result, quiet=quiet)
-    return result.exit

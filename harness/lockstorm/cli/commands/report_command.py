@@ -10,13 +10,8 @@ from rich.text import Text
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
-from lockstorm.cli.options import (
-    around_option,
-    check_new_file,
-    json_option,
-    rows_option,
-)
-from lockstorm.cli.terminal import console, print_json, waiting
+from lockstorm.cli.options import around_option, json_option, path_option, rows_option
+from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
 from lockstorm.report.report import PlayedSchedule, WrittenReport, write, write_library
 from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
@@ -64,10 +59,8 @@ def _write_library(
 @click.command("report")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("against", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), help="Page to write. Default: SOURCE.html in this directory."
-)
-@click.option("--svg", type=click.Path(path_type=Path), help="Write only the diagram, into this SVG file.")
+@path_option("-o", "output", help="Page to write. Default: SOURCE.html in this directory.")
+@path_option("--svg", help="Write only the diagram, into this SVG file.")
 @rows_option
 @around_option
 @json_option

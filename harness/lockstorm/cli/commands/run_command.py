@@ -7,15 +7,7 @@ import click
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.cli.options import (
-    adapter_option,
-    chosen_lock,
-    given_options,
-    json_option,
-    lock_option,
-    plugin_option,
-    trial_options,
-)
+from lockstorm.cli import options
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.report.story import show_deployment, show_result
@@ -27,13 +19,13 @@ from lockstorm.trial.settings import TrialSettings
 
 @click.command("run")
 @click.argument("scenario")
-@lock_option
-@adapter_option
-@plugin_option
-@trial_options()
-@click.option("-o", "output", type=click.Path(path_type=Path), help="Save the history in this file.")
-@click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
-@json_option
+@options.lock_option
+@options.adapter_option
+@options.plugin_option
+@options.trial_options()
+@options.path_option("-o", "output", help="Save the history in this file.")
+@options.quiet_option
+@options.json_option
 def run_command(
     scenario: str,
     lock: str | None,
@@ -49,8 +41,8 @@ def run_command(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
-    lock = chosen_lock(lock, adapter, plugin)
-    given = given_options(TrialSettings, chosen)
+    lock = options.chosen_lock(lock, adapter, plugin)
+    given = options.given_options(TrialSettings, chosen)
     clients = 0 if given.get("control") else given.get("clients") or 0
     given = {"time": usual_time(lock_named(lock), clients), **given}
     settings = TrialSettings(lock, scenario, **given)

@@ -6,20 +6,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from lockstorm.base.paths import USUAL_POLICY
-from lockstorm.cli.options import json_option
+from lockstorm.cli.options import json_option, path_option, policy_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.gate.runs import list_runs, remove_old_runs
 
 
 @click.command("runs")
-@click.option(
-    "-d", "--directory", type=click.Path(path_type=Path), help="Directory of the runs. Default: that of the policy."
-)
-@click.option(
-    "-f", "--file", type=click.Path(path_type=Path), default=USUAL_POLICY, show_default=True, help="Policy file."
-)
+@path_option("-d", "--directory", help="Directory of the runs. Default: that of the policy.")
+@policy_option("Policy file.")
 @click.option(
     "--keep",
     type=click.IntRange(0),

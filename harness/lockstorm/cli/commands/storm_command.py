@@ -7,19 +7,9 @@ import click
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
-from lockstorm.cli import storm_table
-from lockstorm.cli.options import (
-    adapter_option,
-    check_new_file,
-    chosen_lock,
-    field_options,
-    given_options,
-    json_option,
-    lock_option,
-    plugin_option,
-    trial_options,
-)
-from lockstorm.cli.terminal import console, print_json, progress, waiting
+from lockstorm.cli import options
+from lockstorm.cli.storm_table import show_storm, show_storms
+from lockstorm.cli.terminal import check_new_file, print_result, progress, waiting
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.scenario.play import usual_time
@@ -42,19 +32,15 @@ OF_THE_SCHEDULE = ("duration_ms", "clients", "seed", "lease_ms", "faults", "tria
 
 
 @click.command("storm")
-@lock_option
-@adapter_option
-@plugin_option
-@field_options(StormRequest)
-@trial_options(*TRIAL_OPTIONS, **HELPS)
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), help="Save the history; of several storms, the first violated one."
-)
-@click.option(
-    "--save-schedule", type=click.Path(path_type=Path), help="Save the schedule of the storm that -o would save."
-)
-@click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
-@json_option
+@options.lock_option
+@options.adapter_option
+@options.plugin_option
+@options.field_options(StormRequest)
+@options.trial_options(*TRIAL_OPTIONS, **HELPS)
+@options.path_option("-o", "output", help="Save the history; of several storms, the first violated one.")
+@options.path_option("--save-schedule", help="Save the schedule of the storm that -o would save.")
+@options.quiet_option
+@options.json_option
 def storm_command(
     lock: str | None,
     adapter: str | None,
@@ -75,13 +61,22 @@ def storm_command(
     check_drawn(chosen)
     for flag, path in {"-o": output, "--save-schedule": save_schedule}.items():
         check_new_file(flag, path)
-    lock = chosen_lock(lock, adapter, plugin)
-    given = {"time": usual_time(lock_named(lock)), **given_options(TrialSettings, chosen)}
-    request = TrialSettings(lock, "storm", **given)
-    storm = StormRequest(request, **given_options(StormRequest, chosen))
+    lock = options.chosen_lock(lock, adapter, plugin)
+    given = {"time": usual_time(lock_named(lock)), **options.given_options(TrialSettings, chosen)}
+    storm = StormRequest(TrialSettings(lock, "storm", **given), **options.given_options(StormRequest, chosen))
+    plan = plan_storm(storm)  # reports its errors before any progress is shown
     if storm.trials > 1:
-        return play_many(storm, output, save_schedule, as_json)
-    return play_one(storm, output, save_schedule, quiet, as_json)
+        with progress(storm.trials) as show_progress:
+            result = run_storms(storm, show_progress, save=output, save_schedule=save_schedule)
+        print_result(as_json, result, show_storms)
+        return result.exit
+    if save_schedule:
+        plan.schedule.save(save_schedule)
+    events: list[Event] | None = None if as_json or quiet else []
+    with waiting(f"a storm over {lock} in {storm.request.time} time ..."):
+        result = run_storm(plan, save=output, story_to=events)
+    print_result(as_json, result, show_storm, events)
+    return result.exit
 
 
 def check_drawn(chosen: dict[str, Any]) -> None:  # by click, of any type
@@ -90,28 +85,3 @@ def check_drawn(chosen: dict[str, Any]) -> None:  # by click, of any type
     for name in OF_THE_SCHEDULE:
         if chosen["schedule"] and chosen[name] is not None:
             raise UsageError(f"{known[name].flag} is for a storm that is drawn: {chosen['schedule']} sets it already")
-
-
-def play_many(storm: StormRequest, output: Path | None, save_schedule: Path | None, as_json: bool) -> int:
-    plan_storm(storm)  # reports its errors before any progress is shown
-    with progress(storm.trials) as show_progress:
-        result = run_storms(storm, show_progress, save=output, save_schedule=save_schedule)
-    if as_json:
-        print_json(result)
-    else:
-        storm_table.show_storms(console(), result)
-    return result.exit
-
-
-def play_one(storm: StormRequest, output: Path | None, save_schedule: Path | None, quiet: bool, as_json: bool) -> int:
-    plan = plan_storm(storm)
-    if save_schedule:
-        plan.schedule.save(save_schedule)
-    events: list[Event] | None = None if as_json or quiet else []
-    with waiting(f"a storm over {storm.request.lock} in {storm.request.time} time ..."):
-        result = run_storm(plan, save=output, story_to=events)
-    if as_json:
-        print_json(result)
-    else:
-        storm_table.show_storm(console(), result, events)
-    return int(result.exit)
