@@ -246,8 +246,7 @@ def show_scene(
     """Prints the rendered history (`whole`, or if it is not as announced), the verdict and the moral."""
     console.print()
     if whole or not as_announced:
-        console.print(story_table(events, is_shown=is_shown))
-        console.print()
+        console.print(story_table(events, is_shown=is_shown), "")
     style = STYLE[scene.result] if as_announced else "bold yellow"
     console.print(Text(f"{result.sentence}.", style))
     print_paragraph(console, scene.moral if as_announced else "This is not what was announced.")
@@ -279,8 +278,7 @@ def show_summary(console: Console, acts: Sequence[Act], results: list[SceneResul
             text = scene.result if result.as_announced else "not as announced"
             cells += [Text(f"{scene.lock}:", "dim"), Text(text, STYLE.get(text, "bold yellow"))]
         table.add_row(*cells)
-    console.print(table)
-    console.print()
+    console.print(table, "")
     versions = {name: version for result in results for name, version in result.versions.items()}
     on_what = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "java")
     took_s = sum(sum(result.elapsed_ms.values()) for result in results) / 1000

@@ -25,11 +25,9 @@ def show_search(out: Console, result: SearchResult, events: list[Event] | None, 
     if result.found:
         _show_found(out, result.found, events, quiet=quiet)
     if result.properties:
-        out.print(_numbers(result))
-        out.print()
+        out.print(_numbers(result), "")
         if not result.library:
-            out.print(verdict_table(result.properties, result.required))
-            out.print()
+            out.print(verdict_table(result.properties, result.required), "")
     out.print(Text(result.sentence, STYLES.get(result.exit, "bold yellow")))
     if result.properties:
         out.print(Text(f"again: {runnable(result.replay)}", "dim"))
@@ -39,8 +37,7 @@ def show_search(out: Console, result: SearchResult, events: list[Event] | None, 
 
 def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | None, *, quiet: bool) -> None:
     if events or (found.story and not quiet):
-        out.print(story_table(events) if events else call_story_table(found.story))
-        out.print()
+        out.print(story_table(events) if events else call_story_table(found.story), "")
     for line in (*found.workload, *found.choices):
         out.print(Text(line, "bold"))
     if found.control:
@@ -51,8 +48,7 @@ def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | Non
 
 def show_library_replay(out: Console, result: ReplayedLibrary, *, quiet: bool) -> None:
     if not quiet:
-        out.print(call_story_table(result.story))
-        out.print()
+        out.print(call_story_table(result.story), "")
     out.print(Text(result.sentence, STYLES.get(result.exit, "bold yellow")))
 
 

@@ -19,14 +19,11 @@ def show_storm(console: Console, result: TrialResult, events: list[Event] | None
     storm = result.of_storm
     if events is not None:
         console.print(_headline(result))
-        console.print(faults_table(storm.faults))
-        console.print()
-        console.print(course_table(storm.course))
-        console.print()
+        console.print(faults_table(storm.faults), "")
+        console.print(course_table(storm.course), "")
         records = [record for piece in _evidence(result)[:EVIDENCE_SHOWN] for record in piece.records]
         if events and records:
-            console.print(excerpt_table(events, records))
-            console.print()
+            console.print(excerpt_table(events, records), "")
     _show_verdict(console, result)
     console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
@@ -34,18 +31,15 @@ def show_storm(console: Console, result: TrialResult, events: list[Event] | None
 def show_storms(console: Console, result: TrialResult) -> None:
     """Prints the summary of several storms."""
     storm = result.of_storm
-    console.print(faults_table(storm.faults))
-    console.print()
-    console.print(properties_table(storm.properties))
-    console.print()
+    console.print(faults_table(storm.faults), "")
+    console.print(properties_table(storm.properties), "")
     first = storm.first_violation
     if first:
         console.print(Text(f"seed {first.seed}: {first.sentence}"))
     elif result.exit:
         console.print(Text(f"seed {storm.shown_seed}:"))
     if result.exit:
-        console.print(verdict_table(result.properties, result.required))
-        console.print()
+        console.print(verdict_table(result.properties, result.required), "")
     _show_sentence(console, result)
     if result.exit:
         console.print(Text(f"again: {runnable(result.replay)}", "dim"))
@@ -100,8 +94,7 @@ def _evidence(result: TrialResult) -> list[Evidence]:
 
 def _show_verdict(console: Console, result: TrialResult) -> None:
     if result.records:
-        console.print(verdict_table(result.properties, result.required))
-        console.print()
+        console.print(verdict_table(result.properties, result.required), "")
     _show_sentence(console, result)
 
 

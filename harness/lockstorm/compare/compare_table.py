@@ -21,11 +21,9 @@ def show_comparison(out: Console, result: Comparison) -> None:
     paced = [cell for cell in result.cells if cell.rate is not None]
     reference, about = result.reference, result.machine
     if contended:
-        out.print(contended_table(contended))
-        out.print()
+        out.print(contended_table(contended), "")
     if paced:
-        out.print(paced_table(paced))
-        out.print()
+        out.print(paced_table(paced), "")
     for line in remarks(result.cells):
         out.print(Text(line, "yellow"))
     reference_us = f"{reference.us:.1f} us" if reference.us else f"unknown ({reference.reason or 'not measured'})"

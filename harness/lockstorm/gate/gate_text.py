@@ -28,8 +28,7 @@ def show_verdict(console: Console, verdict: GateVerdict) -> None:
     for lock in verdict.locks:
         cells = verdict.cells_of(lock)
         console.print(Text.assemble((lock.name, "bold"), f", with {STORES[lock.store]}"))
-        console.print(cells_table(cells))
-        console.print()
+        console.print(cells_table(cells), "")
         failed = [cell for cell in cells if cell.outcome == FAILED]
         if failed:
             show_failed(console, failed, lock)

@@ -29,18 +29,15 @@ def show_advice(console: Console, advice: Advice) -> None:
     console.print(Text(advice.sentence, "bold"))
     console.print()
     if recommended:
-        console.print(options_table(same_outcome(recommended)))
-        console.print()
+        console.print(options_table(same_outcome(recommended)), "")
         show_remarks(console, recommended)
     show_remedies(console, advice.remedies)
     if advice.prevention:
         console.print(Text("What prevents it", "bold underline"))
-        console.print(pairs_table(advice.prevention.items()))
-        console.print()
+        console.print(pairs_table(advice.prevention.items()), "")
     if advice.unpreventable:
         console.print(Text("What cannot be prevented", "bold underline"))
-        console.print(pairs_table((name, scenarios()[name].summary) for name in advice.unpreventable))
-        console.print()
+        console.print(pairs_table((name, scenarios()[name].summary) for name in advice.unpreventable), "")
     others = [option for option in advice.options if option not in recommended]
     if others:
         console.print(Text("And the others", "bold underline"))
@@ -50,8 +47,7 @@ def show_advice(console: Console, advice: Advice) -> None:
         console.print()
     show_kinds(console, advice.kinds)
     console.print(Text("The table of decisions", "bold underline"))
-    console.print(decisions_table(advice.decisions))
-    console.print()
+    console.print(decisions_table(advice.decisions), "")
     console.print(Text("Not measured", "bold underline"))
     for what in advice.not_measured:
         console.print(Text(f" - {what}", "dim"))

@@ -57,8 +57,7 @@ def show_kinds(console: Console, kinds: Kinds) -> None:
     console.print()
     console.print(Text("What breaks the best lock of each kind", "bold underline"))
     console.print(breaks_grid(kinds.rows))
-    console.print(sentences_grid(kinds.rows))
-    console.print()
+    console.print(sentences_grid(kinds.rows), "")
     console.print(Text("What it costs", "bold underline"))
     console.print(costs_grid(kinds.rows))
     if not any(row.cost.measured for row in kinds.rows):

@@ -161,8 +161,7 @@ def show_matrix(console: Console, result: MatrixResult) -> None:
     by_lock = len({cell.lock for cell in cells}) == 1
     by_scenario = len({cell.scenario for cell in cells}) == 1
     if cells:
-        console.print(list_view(result, by_lock) if by_lock or by_scenario else grid_view(console, result))
-        console.print()
+        console.print(list_view(result, by_lock) if by_lock or by_scenario else grid_view(console, result), "")
     for cell in cells:
         if not cell.ok and cell.expected:
             show_difference(console, cell)

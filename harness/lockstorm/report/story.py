@@ -158,11 +158,9 @@ def policy_table(policies: list[PolicyVerdict]) -> Table:
 def show_result(console: Console, result: Verdict | TrialResult, events: list[Event] | None) -> None:
     """Prints one trial: the story if there are events, the verdict of each property, and the sentence."""
     if events:
-        console.print(story_table(events))
-        console.print()
+        console.print(story_table(events), "")
     if result.records:
-        console.print(verdict_table(result.properties, result.required))
-        console.print()
+        console.print(verdict_table(result.properties, result.required), "")
     style = {0: "bold green", 1: "bold red"}.get(result.exit, "bold yellow")
     again = played_again_words(result.played_again) if isinstance(result, TrialResult) else ""
     console.print(Text(result.sentence + again, style))

@@ -39,8 +39,7 @@ def show_zoo(console: Console, result: ZooResult) -> None:
             explored_text(entry),
             fixed_text(entry),
         )
-    console.print(table)
-    console.print()
+    console.print(table, "")
     for entry in entries:
         if entry.result in MEANING:
             show_wrong(console, entry)

@@ -89,11 +89,9 @@ def check_command(
         print_json(verdict)
         return verdict.exit
     out = console()
-    out.print(verdict_table(verdict.properties, verdict.required))
-    out.print()
+    out.print(verdict_table(verdict.properties, verdict.required), "")
     if verdict.policies:
-        out.print(policy_table(verdict.policies))
-        out.print()
+        out.print(policy_table(verdict.policies), "")
     out.print(Text(policy_sentence(verdict), "dim"))
     print_sentence(out, verdict.sentence, verdict.exit)
     return verdict.exit
@@ -107,8 +105,7 @@ def check_linearizable(file: str, settings: LinearizeSettings, as_json: bool) ->
     else:
         out = console()
         properties = {name: property_verdict(each) for name, each in result["verdict"].items()}
-        out.print(verdict_table(properties, result["required"]))
-        out.print()
+        out.print(verdict_table(properties, result["required"]), "")
         print_sentence(out, result["sentence"], result["exit"])
     return int(result["exit"])
 

@@ -29,8 +29,7 @@ def show_command(file: Path, rows: int, around: int | None, as_json: bool) -> in
         print_json(show_.shown_as_json(recorded, diagram))
     else:
         out = console()
-        out.print(show_.events_table(diagram, rows, around))
-        out.print()
+        out.print(show_.events_table(diagram, rows, around), "")
         for line in show_.evidence_lines(diagram):
             out.print(line)
         out.print(Text(recorded.verdict.sentence, "bold"))
