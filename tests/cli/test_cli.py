@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.cli.doctor import find_programs
+from lockstorm.cli.commands.doctor_command import find_programs
 from lockstorm.cli.main import cli, tidy_end
 from lockstorm.cli.terminal import status_line_to_the_end
 from lockstorm.scenario.scenario import scenario, scenarios_in

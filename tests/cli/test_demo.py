@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from lockstorm.base import paths
-from lockstorm.cli import demo
+from lockstorm.cli.commands import demo_command as demo
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import TrialResult

@@ -33,8 +33,8 @@ BUILT = {"node_modules", "target", "build"}
 
 # The Python that chooses faults by name. Their names, meanings and proofs are in faults/names/fault_rows.c alone.
 CHOOSES_FAULTS = {
-    "cli/demo.py": "shows two of them",
-    "cli/doctor.py": "tries what a trial needs",
+    "cli/commands/demo_command.py": "shows two of them",
+    "cli/commands/doctor_command.py": "tries what a trial needs",
     "conformance/plugin_check.py": "breaks a plug-in's connection",
     "gate/starter_policy.py": "suggests three",
     "matrix/candidates.py": "asks what a lock does in two",

@@ -8,7 +8,7 @@ import pytest
 
 from lockstorm.base import paths, shared_objects
 from lockstorm.base.errors import Inconclusive
-from lockstorm.cli import doctor
+from lockstorm.cli.commands import doctor_command as doctor
 from lockstorm.native import library
 from lockstorm.servers import services
 from lockstorm.servers.services import PACKAGES

@@ -12,7 +12,7 @@ from lockstorm.base import paths
 from tests.helpers import docker_profile
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the profile's numbers are those of x86-64")
-EXAMINE = "from lockstorm.cli.doctor import live_for_an_hour; print(live_for_an_hour())"
+EXAMINE = "from lockstorm.cli.commands.doctor_command import live_for_an_hour; print(live_for_an_hour())"
 
 
 def in_docker(capability: str, *words: str) -> subprocess.CompletedProcess[str]:

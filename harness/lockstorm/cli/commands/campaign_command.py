@@ -1,16 +1,38 @@
 """`lockstorm campaign`."""
 
+import shlex
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.paths import runnable
 from lockstorm.campaigns.campaign_run import CampaignRun, begin_campaign, exit_status, resume_campaign
 from lockstorm.campaigns.dask_engine import LOCAL, WORKERS_MOST, DaskEngine
-from lockstorm.cli.campaign_text import entry_line, show_campaign
 from lockstorm.cli.options import json_option, path_option
 from lockstorm.cli.terminal import print_result, progress_of_done
-from lockstorm.results.campaign_result import EntryState
+from lockstorm.results.campaign_result import CampaignResult, EntryState
+
+STYLES = {0: ("ok", "green"), 1: ("VIOLATED", "red"), 3: ("unclear", "yellow"), None: ("not ended", "dim")}
+
+
+def show_campaign(out: Console, result: CampaignResult, directory: Path) -> None:
+    """A line for each entry, and how to go on."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for entry in result.entries:
+        word, style = STYLES[entry.exit]
+        table.add_row(Text(word, style), Text(entry.name, "bold"), Text(entry.sentence))
+        if entry.again:
+            table.add_row("", "", Text(f"again: {runnable(entry.again)}", "dim"))
+    out.print(table)
+    out.print(Text(f"\n{result.played:,} cases played on {result.engine}; results in {directory}", "dim"))
+    if result.state == "complete" and result.exit != Inconclusive.exit_status:
+        return
+    words = runnable(f"lockstorm campaign --resume {shlex.quote(str(directory))}")
+    out.print(Text(f"go on: {words}", "dim"))
 
 
 @click.command("campaign")
@@ -54,7 +76,7 @@ def campaign_command(
                 if what == "case":
                     on_case("cases")
                 elif entry and entry.exit and not as_json:
-                    click.echo(entry_line(entry), err=True)
+                    click.echo(f"{entry.name}: {entry.sentence}", err=True)
 
             result = run.play(engine, on_event)
     print_result(as_json, result, show_campaign, run.directory)
