@@ -52,7 +52,7 @@ def picture_of_the_matrix() -> None:
     with tempfile.TemporaryDirectory() as directory:
         matrix, page = Path(directory) / "matrix.json", Path(directory) / "matrix.html"
         matrix.write_bytes(msgspec.json.encode(expected_matrix()))
-        write(matrix, None, page, None, ROWS_USUAL, None, "")
+        write(matrix, None, page, None, ROWS_USUAL, None)
         with browser() as running, visit(running, page, viewport=SCREEN) as seen:
             seen.page.get_by_label("gc-pause, redlock, open: violated").click()
             seen.page.mouse.move(0, 0)
@@ -64,7 +64,7 @@ def pictures_of_the_report() -> None:
     with tempfile.TemporaryDirectory() as directory:
         history, page = Path(directory) / "gc.history", Path(directory) / "gc.html"
         play(TrialSettings("set-nx-px", "gc-pause"), save=history)
-        write(history, None, page, HERE / "report.svg", ROWS_USUAL, None, "")
+        write(history, None, page, HERE / "report.svg", ROWS_USUAL, None)
         with browser() as running, visit(running, page, viewport=SCREEN) as seen:
             seen.page.locator(".event", has_text="accepts 1 of client-1").locator("text.word").click()
             seen.page.mouse.move(0, 0)

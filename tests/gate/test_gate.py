@@ -179,7 +179,7 @@ def test_a_result_that_was_kept_counts_though_the_interrupt_came_before_its_repo
     monkeypatch.setattr("lockstorm.gate.gate.GateWorkerPool", Unheard)
     (tmp_path / "lockstorm.toml").write_text(UNSAFE)
     policy = read_policy(tmp_path / "lockstorm.toml")
-    verdict, directory = run_gate(policy, plan_gate(policy), "0", print)
+    verdict, directory = run_gate(policy, plan_gate(policy), print)
     assert verdict.interrupted and verdict.cells[0].outcome == "failed"
     again = judge_again(directory)
     assert again.cells == verdict.cells and not again.differences

@@ -8,9 +8,9 @@ import pytest
 from msgspec import convert
 
 from lockstorm.report.diagram import Diagram
-from lockstorm.report.diagram_page import diagram_page, diagram_picture
+from lockstorm.report.diagram_page import Subject, diagram_page, diagram_picture
 from lockstorm.report.library_model import call_story, library_diagram
-from lockstorm.report.report import PlayedSchedule, library_subject
+from lockstorm.report.report import library_subject
 from lockstorm.results.call_event import BrokenPromise, CallEvent
 from tests.helpers.support import lockstorm
 
@@ -93,19 +93,9 @@ def test_of_several_servers_only_readings_that_are_evidence_have_a_row() -> None
     assert not diagram.has_lease
 
 
-def played() -> PlayedSchedule:
-    return PlayedSchedule(
-        file="it",
-        library="a <library> 1",
-        sentence="two <hold> it & so",
-        exit=1,
-        breaks=["mutual_exclusion"],
-        broken=convert([BROKEN], list[BrokenPromise]),
-        events=events_of(EVENTS),
-        again="lockstorm replay it",
-        facts=[("seed", "1")],
-        lines=["client-1 thread-1: acquire </script>"],
-    )
+def played() -> Subject:
+    diagram, lines = diagram_of_calls(EVENTS, [BROKEN]), ["client-1 thread-1: acquire </script>"]
+    return library_subject("a <library> 1", "two <hold> it & so", ["mutual_exclusion"], diagram, [("seed", "1")], lines)
 
 
 def test_the_story_has_the_rows_of_the_diagram() -> None:
@@ -119,13 +109,13 @@ def test_the_story_has_the_rows_of_the_diagram() -> None:
 
 
 def test_a_page_escapes_what_it_shows() -> None:
-    page = diagram_page([library_subject(played())], "1.0")
+    page = diagram_page([played()])
     assert "a &lt;library&gt;" in page and "<hold>" not in page
     assert page.count("</script>") == 2, "the records, and the page's own script"
 
 
 def test_a_picture_is_xml() -> None:
-    root = xml.etree.ElementTree.fromstring(diagram_picture(library_subject(played())))
+    root = xml.etree.ElementTree.fromstring(diagram_picture(played()))
     assert root.tag.endswith("svg")
 
 

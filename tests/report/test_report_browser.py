@@ -55,7 +55,7 @@ def matrix_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def page_of(source: Path) -> Path:
     target = source.with_suffix(".html")
-    write(source, None, target, None, ROWS_USUAL, None, "0")
+    write(source, None, target, None, ROWS_USUAL, None)
     return target
 
 

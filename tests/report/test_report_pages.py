@@ -41,7 +41,7 @@ CELL = {
 def written(source: Path, against: Path | None = None, page: str = "page.html") -> str:
     """Writes the page of a source and returns its text."""
     target = source.parent / page
-    write(source, against, target, None, ROWS_USUAL, None, "0")
+    write(source, against, target, None, ROWS_USUAL, None)
     return target.read_text()
 
 

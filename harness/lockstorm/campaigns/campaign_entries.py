@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lockstorm.base.version import VERSION
 from lockstorm.campaigns.campaign_case import HuntCase, StormAnswer, StormCase, unpacked
 from lockstorm.campaigns.campaign_file import (
     CampaignEntry,
@@ -121,5 +120,5 @@ def _play_zoo(entry: ZooEntry, pool: CasePool) -> EntryResult:
 
 def _play_gate(entry: GateEntry, pool: CasePool, directory: Path) -> EntryResult:
     policy = replace(read_policy(entry.policy), runs=directory / "runs")
-    verdict, run = play_and_judge(policy, plan_gate(policy), VERSION, _ignore, GatePool(pool), None)
+    verdict, run = play_and_judge(policy, plan_gate(policy), _ignore, GatePool(pool))
     return EntryResult(verdict.exit, verdict.sentence, verdict, again=f"lockstorm check {run.relative_to(directory)}")

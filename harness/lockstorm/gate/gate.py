@@ -25,7 +25,6 @@ from lockstorm.scenario.worker_pool import TrialPool
 def run_gate(
     policy: Policy,
     plan: GatePlan,
-    version: str,
     report: Callable[[str], object],
     *,
     workers: int | None = None,
@@ -35,19 +34,18 @@ def run_gate(
     an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
     with attached_servers(policy.attach) as servers:  # fails before anything is kept
         player = AttachedPlayer(servers) if servers else GateWorkerPool(workers)
-        return play_and_judge(policy, plan, version, report, player, today)
+        return play_and_judge(policy, plan, report, player, today)
 
 
 def play_and_judge(
     policy: Policy,
     plan: GatePlan,
-    version: str,
     report: Callable[[str], object],
     player: TrialPool,
-    today: datetime.date | None,
+    today: datetime.date | None = None,
 ) -> tuple[GateVerdict, Path]:
     """The same, with what plays the trials."""
-    run = Run(policy, plan, version)
+    run = Run(policy, plan)
     played: Played = {}
     missing = ""
     try:

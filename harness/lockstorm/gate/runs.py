@@ -16,6 +16,7 @@ import msgspec
 
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
+from lockstorm.base.version import VERSION
 from lockstorm.gate.gate_plan import GatePlan
 from lockstorm.gate.gate_policy import Policy
 from lockstorm.process.machine import machine
@@ -31,7 +32,7 @@ class Run:
     """A run that is going on. The process holds a lock on its lock file: when the process ends, for whatever reason,
     readers see that the run has ended."""
 
-    def __init__(self, policy: Policy, plan: GatePlan, version: str) -> None:
+    def __init__(self, policy: Policy, plan: GatePlan) -> None:
         begun = datetime.now(UTC)
         self.directory = make_directory(policy.runs, begun)
         self._lock = os.open(self.directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -45,7 +46,7 @@ class Run:
             started=utc_text(begun),
             policy=PolicyDigest(str(policy.file), hashlib.sha256(policy.text.encode()).hexdigest()),
             seed=policy.seed,
-            versions=versions(version),
+            versions=versions_now(),
             trials=[job.kept() for job in plan.jobs],
         )
         self._write()
@@ -84,11 +85,11 @@ def make_directory(runs: Path, begun: datetime) -> Path:
         return directory
 
 
-def versions(version: str) -> dict[str, str]:
+def versions_now() -> dict[str, str]:
     """Versions of the tool, the machine and its redis-server. The results of trials replace them by those they used."""
     found = machine()
     return {
-        "lockstorm": version,
+        "lockstorm": VERSION,
         "commit": found.commit,
         "redis-server": found.redis,
         "compiler": found.compiler,

@@ -1,7 +1,7 @@
 """A campaign as a page: a row for each entry, and what has come of the chosen one beside it. Its input is the
 campaign's campaign.json."""
 
-from lockstorm.report.matrix_page import Grid, GridCell, grid_page
+from lockstorm.report.matrix_page import Grid, GridCell
 from lockstorm.results.campaign_result import CampaignResult, EntryState
 
 WORDS = {
@@ -21,9 +21,8 @@ def campaign_sentence(campaign: CampaignResult) -> str:
     )
 
 
-def campaign_page(campaign: CampaignResult, version: str) -> str:
-    """The page in HTML."""
-    grid = Grid(
+def campaign_grid(campaign: CampaignResult) -> Grid:
+    return Grid(
         title="What the campaign found",
         sentence=campaign_sentence(campaign),
         exit=3 if campaign.exit is None else campaign.exit,
@@ -35,7 +34,6 @@ def campaign_page(campaign: CampaignResult, version: str) -> str:
         searched="entry",
         facts=[("file", campaign.file), ("cases played", f"{campaign.played:,}"), ("engine", campaign.engine)],
     )
-    return grid_page(grid, version)
 
 
 def _entry_cell(entry: EntryState) -> GridCell:

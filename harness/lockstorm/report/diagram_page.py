@@ -61,14 +61,12 @@ class View:
     left_out: str
 
 
-def diagram_page(subjects: Sequence[Subject], version: str, limit: int = ROWS_USUAL, around: int | None = None) -> str:
+def diagram_page(subjects: Sequence[Subject], limit: int = ROWS_USUAL, around: int | None = None) -> str:
     """A page with one subject, or several side by side."""
     title = " and ".join(dict.fromkeys(each.name for each in subjects))
     views = [_view(each, limit, around) for each in subjects]
     differences = _differences(subjects)
-    return render(
-        "trial.html.j2", title=title, views=views, differences=differences, script="trial.js", version=version
-    )
+    return render("trial.html.j2", title=title, views=views, differences=differences, script="trial.js")
 
 
 def diagram_picture(subject: Subject, limit: int = ROWS_USUAL, around: int | None = None) -> str:

@@ -1,7 +1,7 @@
 """The libraries as a page: a row for each adapter, a column for each promise, and the details of the chosen cell. Its
 input is what `lockstorm libraries --json` prints."""
 
-from lockstorm.report.matrix_page import Grid, GridCell, grid_page
+from lockstorm.report.matrix_page import Grid, GridCell
 from lockstorm.results.library_table import LibraryTable, ListedFigures, ListedLibrary
 
 WORDS = {
@@ -19,11 +19,10 @@ def libraries_sentence(libraries: LibraryTable) -> str:
     return f"{kept} of {len(measured)} locks kept every promise, in {schedules:,} schedules of all together"
 
 
-def libraries_page(libraries: LibraryTable, version: str) -> str:
-    """The page in HTML."""
+def libraries_grid(libraries: LibraryTable) -> Grid:
     promises = libraries.promises
     cells = [_cell(each, figures, promise) for each, figures in libraries.measured for promise in promises]
-    grid = Grid(
+    return Grid(
         title="Lock libraries and the promises of their calls",
         sentence=libraries_sentence(libraries),
         exit=1 if any(cell.result != "kept" for cell in cells) else 0 if cells else 3,
@@ -36,7 +35,6 @@ def libraries_page(libraries: LibraryTable, version: str) -> str:
         searched="library or promise",
         column_words=promises,
     )
-    return grid_page(grid, version)
 
 
 def _cell(library: ListedLibrary, figures: ListedFigures, promise: str) -> GridCell:

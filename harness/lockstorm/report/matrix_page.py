@@ -55,7 +55,7 @@ class Grid:
     column_words: Mapping[str, str] = field(default_factory=dict)  # what a column means, by its name
 
 
-def grid_page(grid: Grid, version: str) -> str:
+def grid_page(grid: Grid) -> str:
     """The page in HTML."""
     cells = grid.cells
     rows = {(cell.lock, cell.store) for cell in cells}
@@ -63,7 +63,6 @@ def grid_page(grid: Grid, version: str) -> str:
         "matrix.html.j2",
         title=grid.title,
         script="matrix.js",
-        version=version,
         grid=grid,
         scenarios=list(dict.fromkeys(cell.scenario for cell in cells)),
         locks=sorted(rows, key=lambda pair: (pair[0], pair[1] != "open", pair)),
@@ -73,24 +72,21 @@ def grid_page(grid: Grid, version: str) -> str:
     )
 
 
-def matrix_page(matrix: MatrixResult | GateVerdict, version: str) -> str:
+def matrix_grid(matrix: MatrixResult | GateVerdict) -> Grid:
     cells = [grid_cell(cell) for cell in matrix.cells]
     facts = []
     if isinstance(matrix, MatrixResult) and matrix.time:  # not the table of expected verdicts
         facts = [("time", matrix.time), ("seed", str(matrix.seed)), ("repeat", str(matrix.repeat))]
     odd_word = ODD_WORDS[isinstance(matrix, GateVerdict)]
-    return grid_page(
-        Grid(
-            title="What the gate found" if isinstance(matrix, GateVerdict) else "Every lock against every scenario",
-            sentence=matrix_sentence(matrix),
-            exit=1 if any(cell.odd for cell in cells) else 0 if cells else 3,
-            words=WORDS,
-            cells=cells,
-            odd_word=odd_word,
-            only_odd=f"only what is {odd_word}",
-            facts=facts,
-        ),
-        version,
+    return Grid(
+        title="What the gate found" if isinstance(matrix, GateVerdict) else "Every lock against every scenario",
+        sentence=matrix_sentence(matrix),
+        exit=1 if any(cell.odd for cell in cells) else 0 if cells else 3,
+        words=WORDS,
+        cells=cells,
+        odd_word=odd_word,
+        only_odd=f"only what is {odd_word}",
+        facts=facts,
     )
 
 

@@ -1,21 +1,19 @@
 """Writing a report to files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
-from lockstorm.report.campaign_page import campaign_page, campaign_sentence
+from lockstorm.report.campaign_page import campaign_grid
+from lockstorm.report.diagram import Diagram
 from lockstorm.report.diagram_page import Fields, Subject, diagram_page, diagram_picture
-from lockstorm.report.library_grid import libraries_page, libraries_sentence
-from lockstorm.report.library_model import library_diagram
-from lockstorm.report.matrix_page import matrix_page, matrix_sentence
+from lockstorm.report.library_grid import libraries_grid
+from lockstorm.report.matrix_page import grid_page, matrix_grid
 from lockstorm.report.report_source import Recorded, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_subject
-from lockstorm.results.call_event import BrokenPromise, CallEvent
 from lockstorm.results.campaign_result import CampaignResult
 from lockstorm.results.library_table import LibraryTable
 
@@ -32,30 +30,19 @@ class WrittenReport(msgspec.Struct, frozen=True):
     sentence: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlayedSchedule:
-    file: str
-    library: str  # name and version
-    sentence: str
-    exit: int
-    breaks: Sequence[str]  # promises
-    broken: Sequence[BrokenPromise]
-    events: Sequence[CallEvent]
-    again: str  # the command that replays it
-    facts: Fields
-    lines: Sequence[str]  # of its workload and its deviations
-
-
-def library_subject(played: PlayedSchedule) -> Subject:
-    diagram = library_diagram(played.events, [each for each in played.broken if each.promise in played.breaks])
-    fields = [("schedule" if not place else "", line) for place, line in enumerate(played.lines)]
+def library_subject(
+    library: str, sentence: str, breaks: Sequence[str], diagram: Diagram, facts: Fields, lines: Sequence[str]
+) -> Subject:
+    """A replayed schedule. `library`: its name and version; `breaks`: promises; `lines`: of its workload and its
+    deviations."""
+    fields = [("schedule" if not place else "", line) for place, line in enumerate(lines)]
     return Subject(
-        name=played.library,
+        name=library,
         what="schedule",
-        sentence=played.sentence[:1].upper() + played.sentence[1:],
-        exit=played.exit,
-        statuses=dict.fromkeys(played.breaks, "violated"),
-        facts=[*played.facts, ("file", played.file), ("again", played.again)],
+        sentence=sentence[:1].upper() + sentence[1:],
+        exit=1 if breaks else 0,
+        statuses=dict.fromkeys(breaks, "violated"),
+        facts=facts,
         diagram=diagram,
         fields_of=lambda _: fields,
         lease_is_read=diagram.has_lease,
@@ -69,7 +56,6 @@ def write(
     picture: Path | None,
     limit: int,
     around: int | None,
-    version: str,
 ) -> WrittenReport:
     """Writes the page, the picture or both."""
     made = read_source(source)
@@ -77,32 +63,24 @@ def write(
         if picture and against:
             raise UsageError("--svg writes one diagram: leave AGAINST out")
         subjects = [trial_subject(each) for each in ([made, read_recorded(against)] if against else [made])]
-        return _write_subjects(subjects, page, picture, version, limit, around)
+        return WrittenReport(write_subjects(subjects, page, picture, limit, around), subjects[0].sentence)
     if against or picture or around is not None:
         raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
     match made:
         case LibraryTable():
-            text, sentence = libraries_page(made, version), libraries_sentence(made)
+            grid = libraries_grid(made)
         case CampaignResult():
-            text, sentence = campaign_page(made, version), campaign_sentence(made)
+            grid = campaign_grid(made)
         case _:
-            text, sentence = matrix_page(made, version), matrix_sentence(made)
-    return WrittenReport([save(page, text)] if page else [], sentence)
+            grid = matrix_grid(made)
+    return WrittenReport([save(page, grid_page(grid))] if page else [], grid.sentence)
 
 
-def write_library(
-    played: PlayedSchedule, page: Path | None, picture: Path | None, limit: int, version: str
-) -> WrittenReport:
-    written = _write_subjects([library_subject(played)], page, picture, version, limit, around=None)
-    return WrittenReport(written.files, played.sentence)
-
-
-def _write_subjects(
-    subjects: list[Subject], page: Path | None, picture: Path | None, version: str, limit: int, around: int | None
-) -> WrittenReport:
-    files = [save(page, diagram_page(subjects, version, limit, around))] if page else []
-    files += [save(picture, diagram_picture(subjects[0], limit, around))] if picture else []
-    return WrittenReport(files, subjects[0].sentence)
+def write_subjects(
+    subjects: list[Subject], page: Path | None, picture: Path | None, limit: int, around: int | None = None
+) -> list[WrittenFile]:
+    files = [save(page, diagram_page(subjects, limit, around))] if page else []
+    return files + ([save(picture, diagram_picture(subjects[0], limit, around))] if picture else [])
 
 
 def save(path: Path, text: str) -> WrittenFile:

@@ -9,6 +9,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from lockstorm.base.version import VERSION
 from lockstorm.base.xml_text import xml_text
 from lockstorm.report.drawing import Picture
 
@@ -30,13 +31,13 @@ def environment() -> Environment:
     return made
 
 
-def render(template: str, *, title: str, script: str, version: str, **values: object) -> str:
+def render(template: str, *, title: str, script: str, **values: object) -> str:
     return (
         environment()
         .get_template(template)
         .render(
             title=title,
-            version=version,
+            version=VERSION,
             style=Markup((HERE / "page.css").read_text()),
             script=Markup((HERE / script).read_text()),
             diagram_style=Markup((HERE / "diagram.css").read_text()),

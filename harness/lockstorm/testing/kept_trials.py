@@ -7,7 +7,6 @@ from pathlib import Path
 
 from lockstorm.base.errors import LockstormError
 from lockstorm.base.paths import runnable
-from lockstorm.base.version import VERSION
 
 MADE_OF_NAME = re.compile(r"[^\w.\[\]=+-]+")
 
@@ -36,7 +35,7 @@ class KeptTrial:
             if not self.history.exists():
                 return lines  # the trial did not come to its end
             lines += [f"history: {self.history}", f"show: {runnable(f'lockstorm show {self.history}')}"]
-            write(self.history, None, page, None, ROWS_USUAL, None, VERSION)
+            write(self.history, None, page, None, ROWS_USUAL, None)
         except LockstormError as error:
             return [*lines, f"no report: {error}"]
         return [*lines, f"report: {page}"]

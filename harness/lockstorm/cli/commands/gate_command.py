@@ -8,7 +8,6 @@ from rich.text import Text
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
-from lockstorm.base.version import VERSION
 from lockstorm.cli.options import json_option, path_option, policy_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
 from lockstorm.gate.gate import run_gate, write_outputs
@@ -47,7 +46,7 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
         except OSError as error:
             raise UsageError(f"-o {output}: {error.strerror}") from None
     with progress_of_done(len(plan.jobs)) as report:
-        verdict, directory = run_gate(policy, plan, VERSION, report, workers=workers)
+        verdict, directory = run_gate(policy, plan, report, workers=workers)
     if output:
         write_outputs(verdict, output)
     if keep or policy.keep:

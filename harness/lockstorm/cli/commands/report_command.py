@@ -9,10 +9,10 @@ import click
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.version import VERSION
 from lockstorm.cli.options import around_option, json_option, path_option, rows_option
 from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
-from lockstorm.report.report import PlayedSchedule, WrittenReport, write, write_library
+from lockstorm.report.library_model import library_diagram
+from lockstorm.report.report import WrittenReport, library_subject, write, write_subjects
 from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
 from lockstorm.search.schedule_text import is_schedule
@@ -41,19 +41,11 @@ def _write_library(
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
     facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
-    played = PlayedSchedule(
-        file=source.name,
-        library=f"{result.library.name} {result.library.version}".strip(),
-        sentence=result.sentence,
-        exit=result.exit,
-        breaks=result.violates,
-        broken=result.evidence,
-        events=result.events,
-        again=result.replay,
-        facts=facts,
-        lines=schedule.lines,
-    )
-    return write_library(played, page, picture, rows, VERSION)
+    facts += [("file", source.name), ("again", result.replay)]
+    library = f"{result.library.name} {result.library.version}".strip()
+    diagram = library_diagram(result.events, result.required_evidence)
+    subject = library_subject(library, result.sentence, result.violates, diagram, facts, schedule.lines)
+    return WrittenReport(write_subjects([subject], page, picture, rows), result.sentence)
 
 
 @click.command("report")
@@ -95,7 +87,7 @@ def report_command(
         with contextlib.ExitStack() as stack:
             history, other = (path and stack.enter_context(history_of(path)) for path in (source, against))
             assert history
-            written = write(history, other, output, svg, rows, around, VERSION)
+            written = write(history, other, output, svg, rows, around)
     if as_json:
         print_json(written)
     else:
