@@ -138,14 +138,10 @@ def _play_gate_job(job: GateJob) -> GateAnswer:
         return GateAnswer(result, files)
 
 
-def is_real_time(case: CampaignCase) -> bool:
-    """Whether the processes of a case may use every core. A search has its own way to choose one."""
+def case_time(case: CampaignCase) -> str:
+    """Not virtual: the processes of a case may use every core. A search has its own way to choose one."""
     match case:
-        case TrialCase():
-            return case.request.time != "virtual"
-        case StormCase():
-            return case.storm.request.time != "virtual"
-        case GateCase():
-            return case.job.request.time != "virtual"
+        case TrialCase(request) | StormCase(StormRequest(request)) | GateCase(GateJob(request=request)):
+            return request.time
         case _:
-            return True
+            return "real"

@@ -11,6 +11,7 @@ runs/           the kept runs of policies
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.campaigns import case_journal
 from lockstorm.campaigns.campaign_entries import EntryResult, count_cases, play_entry
-from lockstorm.campaigns.campaign_file import CampaignEntry, CampaignFile, read_campaign_file
+from lockstorm.campaigns.campaign_file import CampaignFile, read_campaign_file
 from lockstorm.campaigns.case_journal import CaseJournal
 from lockstorm.campaigns.case_pool import CasePool
 from lockstorm.campaigns.dask_engine import DaskEngine, EngineLost
@@ -60,9 +61,10 @@ class CampaignRun:
         write_text(self.directory / FILE, self.campaign.text)
         self._write()
         journal = CaseJournal(self.directory / case_journal.NAME)
+        on_case = partial(on_event, "case", None)
         threads = ThreadPoolExecutor(len(self.campaign.entries))
         running = {
-            threads.submit(self._play_entry, entry, engine, journal, on_event): state
+            threads.submit(play_entry, entry, CasePool(engine, journal, entry.name, on_case), self.directory): state
             for entry, state in zip(self.campaign.entries, self.result.entries, strict=True)
         }
         try:
@@ -76,11 +78,6 @@ class CampaignRun:
             self.result.played = len(journal)
             self._write()
         return self.result
-
-    def _play_entry(
-        self, entry: CampaignEntry, engine: DaskEngine, journal: CaseJournal, on_event: OnEvent
-    ) -> EntryResult:
-        return play_entry(entry, CasePool(engine, journal, entry.name, lambda: on_event("case", None)), self.directory)
 
     def _await(self, running: dict["Future[EntryResult]", EntryState], on_event: OnEvent) -> None:
         left = set(running)

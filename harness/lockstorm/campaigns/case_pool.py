@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import msgspec
-from msgspec import structs
 
-from lockstorm.base.atomic_file import write_bytes, write_json
+from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import Inconclusive
 from lockstorm.campaigns.campaign_case import (
     CampaignCase,
@@ -22,7 +21,7 @@ from lockstorm.campaigns.dask_engine import DaskEngine
 from lockstorm.gate.worker import KeptJob
 from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.results.verdict import TrialResult
-from lockstorm.scenario.play import inconclusive, trial_result
+from lockstorm.scenario.play import inconclusive
 from lockstorm.scenario.worker_pool import trial_summary
 from lockstorm.trial.settings import TrialSettings
 
@@ -92,15 +91,9 @@ class GatePool(MatrixPool):
     def play_all(self, requests: Sequence[KeptJob]) -> Iterator[tuple[int, TrialResult]]:  # type: ignore[override]
         for number, answer in self._cases.play_each([GateCase(kept.job) for kept in requests], GateAnswer):
             kept = requests[number]
-            yield number, self._lost(kept, answer.error) if isinstance(answer, Unplayable) else self._kept(kept, answer)
-
-    def _kept(self, kept: KeptJob, answer: GateAnswer) -> TrialResult:
-        for suffix, content in answer.files.items():
-            write_bytes(Path(kept.directory) / f"{kept.job.name}{suffix}", unpacked(content))
-        return answer.result
-
-    def _lost(self, kept: KeptJob, reason: str) -> TrialResult:
-        job = kept.job
-        result = structs.replace(trial_result(job.request, inconclusive(reason), {}, {}, job.replay), took_s=0.0)
-        write_json(Path(kept.directory) / f"{job.name}.json", result)
-        return result
+            if isinstance(answer, Unplayable):
+                yield number, kept.lost(answer.error)
+                continue
+            for suffix, content in answer.files.items():
+                write_bytes(Path(kept.directory) / f"{kept.job.name}{suffix}", unpacked(content))
+            yield number, answer.result

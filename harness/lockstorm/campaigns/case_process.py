@@ -4,14 +4,10 @@ it, and whatever a case has started ends when the worker ends."""
 
 import sys
 
-from lockstorm.campaigns.campaign_case import CampaignCase, Plain, is_real_time, play_case
+from lockstorm.campaigns.campaign_case import CampaignCase, Plain, case_time, play_case
 from lockstorm.scenario.worker_pool import Worker, serve
 
 MODULE = "lockstorm.campaigns.case_process"
-
-
-def case_time(case: CampaignCase) -> str:
-    return "real" if is_real_time(case) else "virtual"
 
 
 class CaseProcess:

@@ -56,7 +56,7 @@ def judge_gate(
         exit=1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0,
         sentence=gate_sentence(cells, unjudged),
         played_again=sum(result.played_again for result in played.values()),
-        locks=[judge_lock(policy, lock, failed_cells(cells, lock)) for lock in policy.locks],
+        locks=[judge_lock(policy, lock, cells) for lock in policy.locks],
         cells=cells,
         unjudged=unjudged,
         inapplicable=list(plan.inapplicable),
@@ -65,16 +65,13 @@ def judge_gate(
     )
 
 
-def judge_lock(policy: Policy, lock: LockChoice, failed: list[GateCell]) -> GateLock:
-    names = [cell.scenario for cell in failed]
+def judge_lock(policy: Policy, lock: LockChoice, cells: list[GateCell]) -> GateLock:
+    mine = [cell for cell in cells if (cell.lock, cell.store) == (lock.name, lock.store)]
+    names = [cell.scenario for cell in mine if cell.outcome == FAILED]
     advice = advise_instead(policy, lock, names) if names else None
     left = [name for name in names if name in scenarios() and (advice is None or name in advice.broken)]
     prevention = [Prevention(name, scenarios()[name].control) for name in left]
     return GateLock(lock.name, lock.store, list(lock.require), lock.line, lock.used, advice, prevention)
-
-
-def failed_cells(cells: list[GateCell], lock: LockChoice) -> list[GateCell]:
-    return [cell for cell in cells if (cell.lock, cell.store) == (lock.name, lock.store) and cell.outcome == FAILED]
 
 
 # --- a case ---

@@ -34,6 +34,13 @@ class KeptJob:
         write_json(directory / f"{name}.json", result)
         return result
 
+    def lost(self, reason: str) -> TrialResult:
+        """Keeps the result of a trial that could not be played."""
+        job = self.job
+        result = structs.replace(trial_result(job.request, inconclusive(reason), {}, {}, job.replay), took_s=0.0)
+        write_json(Path(self.directory) / f"{job.name}.json", result)
+        return result
+
 
 class GateWorkerPool(WorkerPool):
     """Each answer is the result of a trial, as `run --json` prints it, and `took_s`."""
@@ -45,11 +52,7 @@ class GateWorkerPool(WorkerPool):
         return msgspec.convert(answer, TrialResult)
 
     def lost(self, request: KeptJob, reason: str) -> TrialResult:
-        job = request.job
-        result = trial_result(job.request, inconclusive(reason), {}, {}, job.replay)
-        result = structs.replace(result, took_s=0.0)
-        write_json(Path(request.directory) / f"{job.name}.json", result)
-        return result
+        return request.lost(reason)
 
 
 def play_job(job: GateJob, history: Path, logs: Path) -> TrialResult:
@@ -64,6 +67,4 @@ def play_kept_job(kept_job: KeptJob) -> TrialResult:
 
 
 if __name__ == "__main__":
-    serve(
-        int(sys.argv[1]), KeptJob, lambda kept_job: kept_job.job.request.time, lambda kept_job: kept_job.play(play_job)
-    )
+    serve(int(sys.argv[1]), KeptJob, lambda kept_job: kept_job.job.request.time, play_kept_job)

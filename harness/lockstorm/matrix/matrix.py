@@ -264,9 +264,10 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
     stores = {choose("store mode", name, list(STORES)) for name in store.split(",")} if store else None
     if time is not None:
         choose("time", time, list(TIMES))
+    of_adapters = [key for lock in sorted(locks or ()) if is_adapter(lock) for key in library_cells(lock)]
     chosen = [
         cell_key
-        for cell_key in [*pairs(), *library_pairs(locks)]
+        for cell_key in [*pairs(), *of_adapters]
         if (not scenarios or cell_key[0] in scenarios)
         and (not locks or cell_key[1] in locks)
         and (not stores or cell_key[2] in stores)
@@ -277,11 +278,6 @@ def choose_cells(lock: str | None, scenario: str | None, store: str | None, time
     if not chosen:
         raise UsageError(why_empty(scenarios, locks))
     return chosen
-
-
-def library_pairs(locks: set[str] | None) -> list[CellKey]:
-    """The cells of the adapters among these locks."""
-    return [cell_key for lock in sorted(locks or ()) if is_adapter(lock) for cell_key in library_cells(lock)]
 
 
 def why_empty(scenarios: set[str] | None, locks: set[str] | None) -> str:

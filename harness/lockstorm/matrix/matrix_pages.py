@@ -10,6 +10,7 @@ from pathlib import Path
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import page_with
+from lockstorm.matrix.candidates import names_in_short
 from lockstorm.matrix.matrix import expected_matrix
 from lockstorm.matrix.matrix_table import MEANING, NOT_APPLICABLE, NOT_PLAYED, grid_of
 from lockstorm.results.matrix_result import MatrixCell, MatrixResult
@@ -18,7 +19,6 @@ from lockstorm.scenario.scenario import scenarios
 
 BEGIN, END = "<!-- matrix: begin, written by make matrix -->", "<!-- matrix: end -->"
 COLUMNS_MOST = 8  # of a table, besides the column of scenarios
-NAMES_MOST = 6  # of the locks that share a reason
 FAMOUS_SCENARIOS = (
     "gc-pause",
     "packet-delay",
@@ -117,32 +117,21 @@ def reasons_section(scenario: str, result: MatrixResult) -> Iterator[str]:
         if cell.scenario == scenario and cell.reason:
             by_reason.setdefault((cell.result, cell.reason), []).append(f"`{cell.lock}/{cell.store}`")
     for (cell_result, reason), columns in by_reason.items():
-        yield f"- {MARK[cell_result]} {shortened_names(columns)}: {reason}"
+        yield f"- {MARK[cell_result]} {names_in_short(columns)}: {reason}"
     locks_by_reason: dict[str, list[str]] = {}
     for pair in result.inapplicable:
         if pair.scenario == scenario:
             reason = pair.reason.removeprefix(f"{pair.lock} ")
             locks_by_reason.setdefault(reason, []).append(f"`{pair.lock}`")
     for reason, names in locks_by_reason.items():
-        yield f"- {NOT_APPLICABLE} {shortened_names(names)}: {reason}"
-
-
-def shortened_names(names: list[str]) -> str:
-    """The first NAMES_MOST names, and the number of the others; the table shows all of them."""
-    return (
-        ", ".join(names)
-        if len(names) <= NAMES_MOST
-        else f"{', '.join(names[:NAMES_MOST])} and {len(names) - NAMES_MOST} more"
-    )
+        yield f"- {NOT_APPLICABLE} {names_in_short(names)}: {reason}"
 
 
 def matrix_documents() -> dict[Path, str]:
     """The up-to-date text of every page that shows the matrix."""
-    matrix = expected_matrix()
-    shown = {
-        "docs/matrix.md": f"{famous_table(matrix)}\n{matrix_tables(matrix)}\n## Why\n\n{reasons(matrix)}",
-    }
-    return {paths.ROOT / name: page_with(paths.ROOT / name, text, BEGIN, END) for name, text in shown.items()}
+    matrix, page = expected_matrix(), paths.ROOT / "docs" / "matrix.md"
+    text = f"{famous_table(matrix)}\n{matrix_tables(matrix)}\n## Why\n\n{reasons(matrix)}"
+    return {page: page_with(page, text, BEGIN, END)}
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from lockstorm.matrix.advice_result import Break, Candidate, KindCost, KindRow, 
 from lockstorm.matrix.candidates import (
     PREVENTION,
     Cells,
-    candidate_rank,
+    best_of,
     candidates_among,
     cells_by_key,
     servers_of,
@@ -101,8 +101,7 @@ def best_of_kind(kind: ServiceKind, needs: Needs, by_key: Cells) -> list[Candida
     """The best candidates of a kind, which have the same rank; the simplest lock first."""
     at_hand = structs.replace(needs, servers=kind.servers)
     options = candidates_among([lock for lock in locks() if kind.has(lock)], at_hand, by_key)
-    best = [option for option in options if candidate_rank(option, at_hand) == candidate_rank(options[0], at_hand)]
-    return sorted(best, key=simplicity)
+    return sorted(best_of(at_hand, options), key=simplicity)
 
 
 def simplicity(option: Candidate) -> tuple[int, int, int]:
@@ -145,15 +144,13 @@ def kind_row(
         shared={name: known[name].result for name in shared if name in known},
         shared_survived=len(set(shared) & set(survived)),
         cautions=cautions(needs, options[:1]),
-        properties={name: dict(property_counts(name, known.values())) for name in JUDGED},
+        properties={  # in how many scenarios each has which status; it is not judged in all of them
+            name: dict(Counter(cell.verdict[name] for cell in known.values() if name in cell.verdict))
+            for name in JUDGED
+        },
         breaks=[break_of(name, known[name]) for name in best.damaged + best.stuck],
         cost=cost_of(kind, lock_named(best.lock), costs),
     )
-
-
-def property_counts(name: str, cells: Iterable[MatrixCell]) -> Counter[str]:
-    """In how many of these cells the property has which status. It is not judged in all of them."""
-    return Counter(cell.verdict[name] for cell in cells if name in cell.verdict)
 
 
 def break_of(scenario: str, cell: MatrixCell) -> Break:

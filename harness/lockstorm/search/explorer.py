@@ -59,15 +59,8 @@ HOLDS, VIOLATED, BAD = 0, 1, 2
 GAVE_UP = 4  # the plug-in cannot be explored
 # One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
 SERVER_OPTIONS = (
-    *OPTIONS,
-    *NOT_ON_DISK,
-    *REPLICATION,
-    "--enable-debug-command",
-    "local",
-    "--databases",
-    "1",
-    "--hz",
-    "1",
+    *(*OPTIONS, *NOT_ON_DISK, *REPLICATION),
+    *("--enable-debug-command", "local", "--databases", "1", "--hz", "1"),
 )
 SENTINEL_OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--daemonize", "no", "--unixsocketperm", "700")
 

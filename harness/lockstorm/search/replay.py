@@ -24,15 +24,10 @@ from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, Sche
 from lockstorm.search.search_lines import HostedOffer
 from lockstorm.search.search_plan import FAIRNESS, LIVENESS, replayed_properties
 
-STRIKES_COMMAND = (
-    "drop-message",
-    "drop-request",
-    "duplicate-request",
-    "error-reply",
-    "hold-reply",
-    "hold-request",
-    "lose-reply",
-)  # in histories
+STRIKES_COMMAND = (  # in histories
+    *("drop-message", "drop-request", "duplicate-request"),
+    *("error-reply", "hold-reply", "hold-request", "lose-reply"),
+)
 CONTEXT_KEYS = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")  # of a result
 
 

@@ -320,7 +320,11 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
     )
     _check_build(request, lock)
     check_ranges(request)
-    _check_choices(request)
+    if request.forms is not None:
+        raise UsageError(
+            "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
+        )
+    _check_strategy(request)
     budget = _budget(request.faults, lock)
     required = required_properties(request, lock, store)
     if request.extends and not lock.renewable:
@@ -363,14 +367,6 @@ def _build_of(lock: LockEntry) -> str | None:
     if lock.adapter:
         return f"{lock.adapter.name} {lock.adapter.version}".strip()
     return lock.plugin.version if lock.plugin else None
-
-
-def _check_choices(request: SearchRequest) -> None:
-    if request.forms is not None:
-        raise UsageError(
-            "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
-        )
-    _check_strategy(request)
 
 
 def _check_strategy(request: SearchRequest) -> None:

@@ -55,6 +55,9 @@ class ExploredBug(ShownBug, frozen=True, kw_only=True):
     fixed_schedules: int
 
 
+OF_BUG = ("name", "reference", "what", "property", "lock", "fixed", "scenario", "tuned", "unexplored")
+
+
 class TriedBug(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     reference: str
@@ -243,21 +246,13 @@ def shown_of(entry: TriedBug) -> list[ShownBug]:
 def zoo_entry(bug: Bug, scripted: ScriptedBug | None, explored: ExploredBug | None) -> TriedBug:
     shown = [each for each in (scripted, explored) if each]
     return TriedBug(
-        name=bug.name,
-        reference=bug.reference,
-        what=bug.what,
-        property=bug.property,
-        lock=bug.lock,
-        fixed=bug.fixed,
-        scenario=bug.scenario,
+        **{key: getattr(bug, key) for key in OF_BUG},
         result=entry_result(scripted, explored, unavailable_reason(bug)),
         caught=any(each.bug == "violated" for each in shown),
         accused=any(each.fixed == "violated" for each in shown),
         scripted=scripted,
         explored=explored,
         as_it_comes=bug.explore == {},
-        tuned=bug.tuned,
-        unexplored=bug.unexplored,
         not_installed=unavailable_reason(bug),
     )
 

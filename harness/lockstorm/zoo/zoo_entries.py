@@ -30,20 +30,8 @@ TABLES = {  # optional tables of an entry: the request whose fields they set, an
     "explore": (
         SearchRequest,
         (
-            "store",
-            "clients",
-            "replicas",
-            "faults",
-            "lease_ms",
-            "turns",
-            "work_ms",
-            "wait_ms",
-            "permits",
-            "seed",
-            "fixed_lease",
-            "extends",
-            "varied",
-            "require",
+            *("store", "clients", "replicas", "faults", "lease_ms", "turns", "work_ms", "wait_ms", "permits", "seed"),
+            *("fixed_lease", "extends", "varied", "require"),
         ),
     ),
 }
