@@ -339,13 +339,13 @@ bench: ## measure records, checks and trials, and write build/bench.json (BENCH=
 
 soak: ## storms for SOAK_MINUTES (60), the zoo with FIXED_SCHEDULES (10000) of each lock without its bug, and the matrix MATRIX_REPEAT (20) times beside a busy core; fail on leaks, false alarms and unstable cells
 	@$(READY)
-	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.storm_soak --duration $(SOAK_MINUTES)min -o $(BUILD)/soak.json
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.soak.storm_soak --duration $(SOAK_MINUTES)min -o $(BUILD)/soak.json
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm zoo --fixed-schedules $(FIXED_SCHEDULES)
-	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.soak.matrix_soak --repeat $(MATRIX_REPEAT) -o $(BUILD)/matrix.json
 
 explore-soak: ## search SCHEDULES (1000000) schedules of each correct lock for a false alarm; resumes an interrupted search
 	@$(READY)
-	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.soak.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
+	@PYTHONPATH=harness:. $(PYTHON) -m tests.soak.explore_soak --schedules $(SCHEDULES) -o $(BUILD)/explore-soak
 
 clean: ## remove the results of builds; installed packages stay
 	rm -rf $(BUILD)/bin $(BUILD)/lib $(BUILD)/include $(BUILD)/o $(BUILD)/tests $(BUILD)/bench $(BUILD)/fuzz $(BUILD)/asan $(BUILD)/tsan $(BUILD)/lint \

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from lockstorm.search.campaign import read_campaign
-from lockstorm.soak.explore_soak import COMBINATIONS, soak_explorer
+from tests.soak.explore_soak import COMBINATIONS, soak_explorer
 
 
 @pytest.mark.parametrize("name", [*COMBINATIONS])

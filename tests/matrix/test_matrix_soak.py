@@ -8,7 +8,7 @@ import pytest
 from lockstorm.scenario import library_expected
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.expected import ExpectedCell, expected, pairs
-from lockstorm.soak import matrix_soak
+from tests.soak import matrix_soak
 
 # A lock of each way to wait, and of each number of servers.
 CHOICE = ("set-nx-px", "set-nx-px-renew", "blpop", "pubsub", "fair", "redlock", "replica-wait", "set-nx-px-fenced")

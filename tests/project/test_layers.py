@@ -246,7 +246,6 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "storm",
         "trial",
     ),
-    "soak": ("base", "cli", "locks", "matrix", "native", "process", "results", "scenario", "search", "storm", "trial"),
 }
 PACKAGE = paths.ROOT / "harness" / "lockstorm"
 PLUGIN = "lockstorm.testing.pytest_plugin"

@@ -13,15 +13,15 @@ from msgspec import structs
 
 from lockstorm.base import paths
 from lockstorm.native.library import locks_on
-from lockstorm.soak import storm_soak as soak
 from tests.helpers.results import made_property, made_result
 from tests.helpers.support import ENVIRONMENT, short_directory
+from tests.soak import storm_soak as soak
 
 
 @pytest.mark.slow("storms for a minute", seconds=65)
 def test_a_minute_of_storms_leaves_nothing(tmp_path: Path) -> None:
     output = tmp_path / "soak.json"
-    words = ["-m", "lockstorm.soak.storm_soak", "--duration", "1min", "--seed", "1", "-o", str(output)]
+    words = ["-m", "tests.soak.storm_soak", "--duration", "1min", "--seed", "1", "-o", str(output)]
     with short_directory() as directory:
         environment = {**ENVIRONMENT, "TMPDIR": str(directory)}
         options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "env": environment}
