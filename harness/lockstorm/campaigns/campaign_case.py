@@ -35,14 +35,10 @@ class SearchPiece(msgspec.Struct, frozen=True, tag="explore"):
 
 
 class TrialCase(msgspec.Struct, frozen=True, tag="trial"):
-    """A trial of a scenario."""
-
     request: TrialSettings
 
 
 class StormCase(msgspec.Struct, frozen=True, tag="storm"):
-    """A storm with one seed."""
-
     storm: StormRequest
     seed: int
 
@@ -55,8 +51,6 @@ class HuntCase(msgspec.Struct, frozen=True, tag="hunt"):
 
 
 class GateCase(msgspec.Struct, frozen=True, tag="gate"):
-    """A trial of a policy."""
-
     job: GateJob
 
 
@@ -100,7 +94,6 @@ def unpacked(text: str) -> bytes:
 
 
 def play_case(case: CampaignCase) -> PieceAnswer | TrialSummary | StormAnswer | ExploredBug | GateAnswer:
-    """Plays a case on this machine, and returns its answer."""
     match case:
         case SearchPiece():
             return PieceAnswer(*search_piece(piece_plan(case.request), case.first, case.until))

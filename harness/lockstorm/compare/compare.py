@@ -281,8 +281,6 @@ def _spread(took_ns: list[int]) -> Spread:
 
 
 def _reference(pairs: list[Pair]) -> Reference:
-    """The median of all reference measurements."""
-
     def median(times_us: list[float]) -> float | None:
         return round(statistics.median(times_us), 2) if times_us else None
 

@@ -33,7 +33,6 @@ def show_comparison(out: Console, result: Comparison) -> None:
 
 
 def contended_table(cells: list[CostCell]) -> Table:
-    """One row per lock and number of clients."""
     table = Table(
         box=None, padding=(0, 1), header_style="dim", title="clients that contend for one lock", title_style="dim"
     )
@@ -50,7 +49,6 @@ def contended_table(cells: list[CostCell]) -> Table:
 
 
 def paced_table(cells: list[CostCell]) -> Table:
-    """One row per lock, one column per rate."""
     rates = sorted({cell.rate for cell in cells if cell.rate is not None})
     title = f"grants/s requested in total, by {cells[0].clients} clients with a lock each"
     table = Table(box=None, padding=(0, 1), header_style="dim", title=title, title_style="dim")

@@ -60,8 +60,6 @@ class LockChoice:
 
 @dataclass(frozen=True)
 class StormChoice:
-    """A storm to play against each lock."""
-
     name: str
     faults: str = ALL  # separated by commas
     trials: int = 1

@@ -56,7 +56,6 @@ def case_element(suite: str, cell: GateCell, lock: GateLock) -> ElementTree.Elem
 
 
 def failure_text(cell: GateCell, lock: GateLock) -> str:
-    """A failed cell in full, as plain text."""
     lines = [f"What happened: {cell.happened}", f"Why it matters: {cell.matters}"]
     if cell.reason:
         lines.append(f"Why this lock: {as_sentence(cell.reason)}")

@@ -82,7 +82,6 @@ def _mistakes(finding: Finding, directory: Path) -> Iterator[str]:
 
 
 def findings() -> dict[str, Finding]:
-    """All of them by name."""
     return {name: finding_named(name) for name in finding_names()}
 
 

@@ -29,7 +29,6 @@ def _cell(figures: PromiseFigures, promise: str) -> str:
 
 
 def promise_table(rows: Mapping[str, LibraryRow]) -> str:
-    """Libraries x promises."""
     lines = [
         f"| adapter | release | measured | schedules | {' | '.join(PROMISES)} |",
         f"|---|---|---|---|{'---|' * len(PROMISES)}",
@@ -43,7 +42,6 @@ def promise_table(rows: Mapping[str, LibraryRow]) -> str:
 
 
 def traits_table(rows: Mapping[str, LibraryRow]) -> str:
-    """What each lock is, and what it costs."""
     titles = ("adapter", "servers", "waits by", "lease", "modes", "re-enters", "token", "fair", "cancel", "us", "port")
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for row in rows.values():
@@ -68,7 +66,6 @@ def _traits_cells(figures: PromiseFigures, traits: LibraryTraits) -> list[str]:
 
 
 def words_table(rows: Mapping[str, LibraryRow]) -> str:
-    """When to use which, and what was not tried."""
     lines = ["| adapter | package, licence | may be used | beware |", "|---|---|---|---|"]
     for row in rows.values():
         words = row.words
@@ -86,7 +83,6 @@ def _origin(finding: Finding) -> str:
 
 
 def finding_section(name: str, finding: Finding) -> str:
-    """A finding in words."""
     directory = f"../findings/{name}"
     program = program_of(PLACE / name)
     absent = f"; not in {', '.join(finding.absent_in)}" if finding.absent_in else ""
@@ -125,7 +121,6 @@ def _short(link: str) -> str:
 
 
 def libraries_text() -> str:
-    """The up-to-date text of the page."""
     rows = library_rows()
     sections = "\n".join(finding_section(name, finding) for name, finding in findings().items())
     content = PAGE.read_text()

@@ -59,7 +59,6 @@ def left_out_libraries() -> list[LeftOut]:
 
 
 def library_rows() -> dict[str, LibraryRow]:
-    """The rows by adapter."""
     words, _ = read_words()
     figures, known = promise_figures(), findings()
     return {

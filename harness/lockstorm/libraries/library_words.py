@@ -13,8 +13,6 @@ WORDS = paths.ROOT / "scenarios" / "libraries.toml"
 
 
 class LibraryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is said of a library by hand."""
-
     package: str  # in the registry of its language
     language: str
     licence: str
@@ -24,8 +22,6 @@ class LibraryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class LeftOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A library that is not tried."""
-
     name: str
     why: str
 

@@ -23,8 +23,6 @@ SEED = 1
 
 
 class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of one library."""
-
     library: str
     version: str
     service: str  # and its topology, if that is not single
@@ -52,7 +50,6 @@ def figures_measured(adapter: str) -> PromiseFigures:
 
 
 def figures_of(result: SearchResult, service: str) -> PromiseFigures:
-    """The figures in the result of a search."""
     assert result.library
     broken = {name: result.properties[name].count for name in PROMISES}
     by_calls = {name for group in result.groups if not group.faults for name in group.violates}
@@ -70,7 +67,6 @@ def figures_of(result: SearchResult, service: str) -> PromiseFigures:
 
 
 def promise_figures() -> dict[str, PromiseFigures]:
-    """The kept figures by adapter."""
     return msgspec.json.decode(RECORD.read_bytes(), type=dict[str, PromiseFigures]) if RECORD.exists() else {}
 
 

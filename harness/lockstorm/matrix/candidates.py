@@ -127,7 +127,6 @@ def check_cell(cell: MatrixCell, where: str) -> None:
 
 
 def servers_of(lock: LockEntry) -> tuple[str, ...]:
-    """The kinds of servers with which a lock can be used."""
     if lock.service != "redis":
         return (lock.service,)
     if lock.nodes >= MAJORITY_NODES:

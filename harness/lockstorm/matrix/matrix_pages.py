@@ -128,7 +128,6 @@ def reasons_section(scenario: str, result: MatrixResult) -> Iterator[str]:
 
 
 def matrix_documents() -> dict[Path, str]:
-    """The up-to-date text of every page that shows the matrix."""
     matrix, page = expected_matrix(), paths.ROOT / "docs" / "matrix.md"
     text = f"{famous_table(matrix)}\n{matrix_tables(matrix)}\n## Why\n\n{reasons(matrix)}"
     return {page: page_with(page, text, BEGIN, END)}

@@ -93,7 +93,6 @@ def grid_rows(grid: Grid, columns: list[str], inapplicable: set[tuple[str, str]]
 
 
 def legend_of(cells: list[MatrixCell], has_inapplicable: bool) -> Text:
-    """The meanings of the marks that occur in the grid."""
     text = Text()
     for result, meaning in MEANING.items():
         if any(cell.result == result for cell in cells):

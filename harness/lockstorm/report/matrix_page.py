@@ -56,7 +56,6 @@ class Grid:
 
 
 def grid_page(grid: Grid) -> str:
-    """The page in HTML."""
     cells = grid.cells
     rows = {(cell.lock, cell.store) for cell in cells}
     return render(

@@ -57,7 +57,6 @@ def write(
     limit: int,
     around: int | None,
 ) -> WrittenReport:
-    """Writes the page, the picture or both."""
     made = read_source(source)
     if isinstance(made, Recorded):
         if picture and against:

@@ -98,7 +98,6 @@ def excerpt_table(events: list[Event], records: list[int], around: int = 5) -> T
 
 
 def call_story_table(story: Iterable[CallStoryLine]) -> Table:
-    """The story of a schedule of a library."""
     table = Table(box=None, padding=(0, 1), show_header=False)
     for line in story:
         if line.what or not line.broken:

@@ -403,7 +403,6 @@ def _usual_turns(budget: dict[str, int], required: Collection[str]) -> int:
 def _context(
     request: SearchRequest, lock: LockEntry, store: str, budget: dict[str, int], required: Collection[str]
 ) -> ScheduleContext:
-    """What all schedules of the search have in common."""
     lease_ms = request.lease_ms or (LEASE_OF_USUAL_MS if chooses_faults(request.faults) else LEASE_USUAL_MS)
     return ScheduleContext(
         lock=lock.name,

@@ -344,7 +344,6 @@ def _history_records(schedule: Schedule, work_ms: int) -> int:
 
 
 def storm_replay_command(storm: StormRequest, seed: int) -> str:
-    """The command that repeats one storm."""
     request = replace(storm.request, seed=seed)
     words = ["lockstorm", "storm", *lock_words(request.lock)]
     if storm.schedule:

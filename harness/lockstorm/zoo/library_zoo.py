@@ -32,8 +32,6 @@ FIXED_LEAST = 500  # schedules in which the repaired release keeps the promise
 
 @dataclass(frozen=True, kw_only=True)
 class OldBug:
-    """One published bug of a library."""
-
     name: str
     library: str  # as adapters/install-old names it
     adapter: str  # the shipped adapter that hosts it
@@ -94,8 +92,6 @@ def measured(bug: OldBug) -> list[int | None]:
 
 
 class LibraryFigures(msgspec.Struct, frozen=True):
-    """What was measured of an entry."""
-
     found: list[int | None] = []  # as of `measured`
     fixed_schedules: int = 0  # of the repaired release
 
@@ -106,7 +102,6 @@ def library_figures() -> dict[str, LibraryFigures]:
 
 
 def library_zoo_table(bugs: Sequence[OldBug], record: Mapping[str, LibraryFigures]) -> str:
-    """The entries as a table of the page."""
     lines = [
         "| release | what happens | published | promise | shown by schedule, seeds 1, 2, 3 | repaired in, kept in |",
         "|---|---|---|---|---|---|",
@@ -127,7 +122,6 @@ def library_zoo_table(bugs: Sequence[OldBug], record: Mapping[str, LibraryFigure
 
 
 def page_text() -> str:
-    """The up-to-date text of the page."""
     return page_with(PAGE, library_zoo_table(list(old_bugs().values()), library_figures()), BEGIN, END)
 
 

@@ -62,7 +62,6 @@ def updated_record(result: ZooResult, path: Path = RECORD) -> dict[str, Recorded
 
 
 def record_json(record: Mapping[str, RecordedBug]) -> dict[str, object]:
-    """What is kept of it."""
     entries = {}
     for name, bug in record.items():
         shown = {"scripted": bug.scripted, "explored": bug.explored}
@@ -90,7 +89,6 @@ def recorded_zoo() -> ZooResult:
 
 
 def bug_table(entries: Sequence[TriedBug]) -> str:
-    """A table with a row for each bug."""
     lines = [
         "| bug | what happened | property | caught by the scenario | and by the explorer alone in | without the bug |",
         "|---|---|---|---|---|---|",
@@ -116,7 +114,6 @@ def zoo_section(result: ZooResult) -> str:
 
 
 def zoo_pages() -> dict[Path, str]:
-    """The up-to-date text of every page that shows the zoo."""
     recorded = recorded_zoo()
     page = paths.ROOT / "docs" / "zoo.md"
     return {page: page_with(page, zoo_section(recorded), BEGIN, END)}

@@ -48,7 +48,6 @@ def show_zoo(console: Console, result: ZooResult) -> None:
 
 
 def scripted_text(entry: TriedBug) -> str:
-    """The result of the scenario."""
     if not entry.scenario:
         return "no scenario"
     if not entry.scripted:
@@ -71,7 +70,6 @@ def explored_text(entry: TriedBug) -> str:
 
 
 def fixed_text(entry: TriedBug) -> str:
-    """The result of the lock without the bug."""
     shown = [each.fixed for each in shown_of(entry)]
     worst = next((status for status in ("violated", "inconclusive", "holds") if status in shown), "not played")
     explored = f", in {entry.explored.fixed_schedules:,} schedules too" if entry.explored else ""

@@ -78,7 +78,6 @@ def needs_of(
 
 
 def ask() -> Needs:
-    """Asks for the needs on the terminal."""
     purpose = ask_one("What does a lock that fails cost?", candidates.PURPOSES)
     resource = ask_one("What does the protected resource do?", candidates.RESOURCES)
     servers = ask_one("What is there to keep the lock?", candidates.SERVERS)

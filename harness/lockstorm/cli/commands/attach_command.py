@@ -122,7 +122,6 @@ KINDS = {"single": "server", "sentinel": "master under sentinels", "cluster": "c
 
 
 def describe_place(run: AttachedRun) -> str:
-    """The server in one line."""
     assert run.servers.survey
     address, survey = run.servers.gateway.address, run.servers.survey
     where = f"{KINDS[address.kind]} at {address.shown}{' by TLS' if address.tls else ''}, version {survey.version}"

@@ -98,7 +98,6 @@ def check_command(
 
 
 def check_linearizable(file: str, settings: LinearizeSettings, as_json: bool) -> int:
-    """`lockstorm check --model`."""
     result = linearize(file, settings)
     if as_json:
         print_json(result)

@@ -240,7 +240,6 @@ def headline(console: Console, text: str) -> None:
 
 
 def print_paragraph(console: Console, text: str, style: str = "") -> None:
-    """Prints a paragraph of a readable width."""
     console.print(Text(text, style), width=min(console.width, TEXT_WIDTH), soft_wrap=False)
 
 
@@ -273,7 +272,6 @@ def demo_words(request: TrialSettings) -> str:
 
 
 def show_summary(console: Console, acts: Sequence[Act], results: list[SceneResult]) -> None:
-    """Prints a table of the results, and the commands to try next."""
     headline(console, "What you have seen")
     table = Table(box=None, padding=(0, MARGIN, 0, 0), show_header=False)
     for number, act in enumerate(acts):

@@ -20,7 +20,6 @@ def doc_pages() -> dict[str, Path]:
 
 
 def page_title(page: Path) -> str:
-    """Its first heading."""
     return next(line.removeprefix("# ") for line in page.read_text().splitlines() if line.startswith("# "))
 
 

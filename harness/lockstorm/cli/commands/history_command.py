@@ -52,7 +52,6 @@ def run_program(words: list[str], stdout: IO[bytes] | None = None) -> int:
 
 
 def run_into(temporary: Path, words: list[str]) -> int:
-    """Runs a program whose output goes to a new file."""
     with temporary.open("xb") as file:
         return run_program(words, file)
 

@@ -112,7 +112,6 @@ def show_storm(console: Console, result: TrialResult, events: list[Event] | None
 
 
 def show_storms(console: Console, result: TrialResult) -> None:
-    """Prints the summary of several storms."""
     storm = result.of_storm
     console.print(faults_table(storm.faults), "")
     console.print(properties_table(storm.properties), "")
@@ -140,7 +139,6 @@ def faults_table(faults: list[FaultCount]) -> Table:
 
 
 def properties_table(properties: dict[str, dict[str, int]]) -> Table:
-    """For each property: the number of storms with each status."""
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for title in ("property", "holds", "violated", "inconclusive"):
         table.add_column(title, justify="left" if title == "property" else "right")
