@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.report.story import call_story_table, story_table, verdict_table
+from lockstorm.report.story import call_story_table, sentence_text, story_table, verdict_table
 from lockstorm.results.event import Event
 from lockstorm.search.explorer import SearchProgress, count_states
 from lockstorm.search.replay import ReplayedLibrary
@@ -17,7 +17,6 @@ from lockstorm.search.search_plan import SearchPlan
 from lockstorm.search.search_result import SearchResult, SmallestSchedule
 
 DAY_S = 86400
-STYLES = {0: "bold green", 1: "bold red"}
 
 
 def show_search(out: Console, result: SearchResult, events: list[Event] | None, *, quiet: bool = False) -> None:
@@ -28,7 +27,7 @@ def show_search(out: Console, result: SearchResult, events: list[Event] | None, 
         out.print(_numbers(result), "")
         if not result.library:
             out.print(verdict_table(result.properties, result.required), "")
-    out.print(Text(result.sentence, STYLES.get(result.exit, "bold yellow")))
+    out.print(sentence_text(result.sentence, result.exit))
     if result.properties:
         out.print(Text(f"again: {runnable(result.replay)}", "dim"))
     if result.saved:
@@ -49,7 +48,7 @@ def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | Non
 def show_library_replay(out: Console, result: ReplayedLibrary, *, quiet: bool) -> None:
     if not quiet:
         out.print(call_story_table(result.story), "")
-    out.print(Text(result.sentence, STYLES.get(result.exit, "bold yellow")))
+    out.print(sentence_text(result.sentence, result.exit))
 
 
 def coverage(checkpoints: dict[str, dict[str, int]], faults: Collection[str]) -> str | None:

@@ -126,6 +126,10 @@ def verdict_table(verdict: Mapping[str, PropertyVerdict], required: list[str]) -
     return table
 
 
+def sentence_text(sentence: str, exit_status: int) -> Text:
+    return Text(sentence, {0: "bold green", 1: "bold red"}.get(exit_status, "bold yellow"))
+
+
 def policy_sentence(verdict: Verdict) -> str:
     """The policies that a verdict was judged under, and the number of operations that each applied to."""
     policy = verdict.policy
@@ -160,9 +164,8 @@ def show_result(console: Console, result: Verdict | TrialResult, events: list[Ev
         console.print(story_table(events), "")
     if result.records:
         console.print(verdict_table(result.properties, result.required), "")
-    style = {0: "bold green", 1: "bold red"}.get(result.exit, "bold yellow")
     again = played_again_words(result.played_again) if isinstance(result, TrialResult) else ""
-    console.print(Text(result.sentence + again, style))
+    console.print(sentence_text(result.sentence + again, result.exit))
 
 
 LONGEST_ANSWER = 120  # letters

@@ -7,6 +7,7 @@ pure: they depend on the random numbers and the storm's context, for nothing is 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from random import Random
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,6 +21,7 @@ ALL_CLIENTS = "clients"  # a target: all clients at once
 REDIS = ("redis",)
 ANYWHERE = ("redis", "postgres", "etcd", "zookeeper")
 DRIFT_MOST_PPM = 500_000
+SET_CLOCK = {"settable_clocks": True}  # what a fault that sets clocks requires of a trial
 
 
 class Rng:
@@ -57,14 +59,6 @@ class StormContext:
     is_configured: bool = False  # a deployment says what the servers write to disk
 
 
-def _no_options(rng: Rng, context: StormContext) -> Options:
-    return {}
-
-
-def _always_applicable(lock: LockEntry) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class StormFault:
     """How a storm draws one fault, and which faults it cannot overlap with:
@@ -79,12 +73,10 @@ class StormFault:
 
     name: str
     targets: Callable[[StormContext], Sequence[str]]
-    options: Callable[[Rng, StormContext], Options] = _no_options
+    options: Callable[[Rng, StormContext], Options] = lambda *_: {}
     lasts: bool = True  # else it is healed as soon as it is injected
     lands: bool = False  # may be injected at a checkpoint of its client
-    inapplicable_reason: Callable[[LockEntry], str] = (
-        _always_applicable  # why it has no effect on this lock; "": it has
-    )
+    inapplicable_reason: Callable[[LockEntry], str] = lambda _: ""  # why it has no effect on this lock; "": it has
     required_settings: Mapping[str, Any] = field(default_factory=dict)  # fields of the trial's settings
     services: tuple[str, ...] = REDIS  # the services of the locks that it applies to
     explicit_on: tuple[str, ...] = ()  # services on which "all" leaves it out: it needs a trial of its own kind, or is
@@ -100,16 +92,11 @@ class StormFault:
 # --- targets ---
 
 
-def _client_targets(context: StormContext) -> Sequence[str]:
-    return context.clients
+_client_targets, _server_targets = attrgetter("clients"), attrgetter("servers")
 
 
 def _all_or_one_client(context: StormContext) -> Sequence[str]:
     return (ALL_CLIENTS, *context.clients)
-
-
-def _server_targets(context: StormContext) -> Sequence[str]:
-    return context.servers
 
 
 def _clock_targets(context: StormContext) -> Sequence[str]:
@@ -207,7 +194,7 @@ STORM_FAULTS = (
         _client_targets,
         _jump_options,
         must_reach="server",
-        required_settings={"settable_clocks": True},
+        required_settings=SET_CLOCK,
         clocks_only=True,
         services=ANYWHERE,
     ),
@@ -216,7 +203,7 @@ STORM_FAULTS = (
         _clock_targets,
         _drift_options,
         must_reach="server",
-        required_settings={"settable_clocks": True},
+        required_settings=SET_CLOCK,
         services=ANYWHERE,
     ),
     StormFault(
@@ -224,7 +211,7 @@ STORM_FAULTS = (
         _server_targets,
         _jump_options,
         must_reach="server",
-        required_settings={"settable_clocks": True},
+        required_settings=SET_CLOCK,
         services=("redis", "postgres"),
     ),
     StormFault("close-links", _client_targets, _node_options, lasts=False, services=ANYWHERE, explicit_on=ANYWHERE),
@@ -249,23 +236,17 @@ STORM_FAULTS = (
         required_settings={"replicas": 1},
         excludes="server",
     ),
-    StormFault(
-        "failover-cluster",
-        _server_targets,
-        _election_options,
-        inapplicable_reason=_lives_on_one,
-        required_settings={"topology": "cluster"},
-        explicit_on=REDIS,
-        excludes="server",
-    ),
-    StormFault(
-        "failover-sentinel",
-        _server_targets,
-        _election_options,
-        inapplicable_reason=_lives_on_one,
-        required_settings={"topology": "sentinel"},
-        explicit_on=REDIS,
-        excludes="server",
+    *(
+        StormFault(
+            f"failover-{topology}",
+            _server_targets,
+            _election_options,
+            inapplicable_reason=_lives_on_one,
+            required_settings={"topology": topology},
+            explicit_on=REDIS,
+            excludes="server",
+        )
+        for topology in ("cluster", "sentinel")
     ),
     StormFault("flush", _server_targets, lasts=False, must_reach="server"),
     StormFault(

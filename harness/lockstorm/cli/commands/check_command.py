@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from lockstorm.base.durations import UNITS_MS
@@ -12,7 +11,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.cli.options import duration_option, json_option, trial_options
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.native.linearizability import MODELS, LinearizeSettings, linearize, needs_model
-from lockstorm.report.story import policy_sentence, policy_table, verdict_table
+from lockstorm.report.story import policy_sentence, policy_table, sentence_text, verdict_table
 from lockstorm.results.properties import ACQUIRE_POLICIES, RELEASE_POLICIES
 from lockstorm.results.verdict import property_verdict
 from lockstorm.scenario.play import judge_file
@@ -93,7 +92,7 @@ def check_command(
     if verdict.policies:
         out.print(policy_table(verdict.policies), "")
     out.print(Text(policy_sentence(verdict), "dim"))
-    print_sentence(out, verdict.sentence, verdict.exit)
+    out.print(sentence_text(verdict.sentence, verdict.exit))
     return verdict.exit
 
 
@@ -105,12 +104,8 @@ def check_linearizable(file: str, settings: LinearizeSettings, as_json: bool) ->
         out = console()
         properties = {name: property_verdict(each) for name, each in result["verdict"].items()}
         out.print(verdict_table(properties, result["required"]), "")
-        print_sentence(out, result["sentence"], result["exit"])
+        out.print(sentence_text(result["sentence"], result["exit"]))
     return int(result["exit"])
-
-
-def print_sentence(out: Console, sentence: str, exit_status: int) -> None:
-    out.print(Text(sentence, {0: "bold green", 1: "bold red"}.get(exit_status, "bold yellow")))
 
 
 def check_run(directory: Path, as_json: bool) -> int:

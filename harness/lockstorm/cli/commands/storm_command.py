@@ -14,10 +14,10 @@ from lockstorm.base.paths import runnable
 from lockstorm.cli import options
 from lockstorm.cli.terminal import check_new_file, print_result, progress, waiting
 from lockstorm.locks.lock_names import lock_named
-from lockstorm.report.story import EVIDENCE_SHOWN, excerpt_table, verdict_table
+from lockstorm.report.story import EVIDENCE_SHOWN, excerpt_table, sentence_text, show_result, verdict_table
 from lockstorm.results.event import Event
 from lockstorm.results.storm_result import FaultCount, StormCourse
-from lockstorm.results.verdict import Evidence, TrialResult, played_again_words
+from lockstorm.results.verdict import TrialResult, played_again_words
 from lockstorm.scenario.play import usual_time
 from lockstorm.storm.storm import run_storm, run_storms
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
@@ -104,10 +104,11 @@ def show_storm(console: Console, result: TrialResult, events: list[Event] | None
         console.print(_headline(result))
         console.print(faults_table(storm.faults), "")
         console.print(course_table(storm.course), "")
-        records = [record for piece in _evidence(result)[:EVIDENCE_SHOWN] for record in piece.records]
+        evidence = [piece for found in result.properties.values() for piece in found.evidence]
+        records = [record for piece in evidence[:EVIDENCE_SHOWN] for record in piece.records]
         if events and records:
             console.print(excerpt_table(events, records), "")
-    _show_verdict(console, result)
+    show_result(console, result, None)
     console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
 
@@ -122,7 +123,7 @@ def show_storms(console: Console, result: TrialResult) -> None:
         console.print(Text(f"seed {storm.shown_seed}:"))
     if result.exit:
         console.print(verdict_table(result.properties, result.required), "")
-    _show_sentence(console, result)
+    console.print(sentence_text(result.sentence + played_again_words(result.played_again), result.exit))
     if result.exit:
         console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
@@ -167,18 +168,3 @@ def _headline(result: TrialResult) -> Text:
     storm = result.of_storm
     settings = f"{storm.clients} clients, {storm.duration_ms / 1000:g} s of {result.time} time, "
     return Text(f"{result.lock}: {settings}a lease of {(result.lease_ms or 0) / 1000:g} s, seed {result.seed}", "bold")
-
-
-def _evidence(result: TrialResult) -> list[Evidence]:
-    return [piece for found in result.properties.values() for piece in found.evidence]
-
-
-def _show_verdict(console: Console, result: TrialResult) -> None:
-    if result.records:
-        console.print(verdict_table(result.properties, result.required), "")
-    _show_sentence(console, result)
-
-
-def _show_sentence(console: Console, result: TrialResult) -> None:
-    style = {0: "bold green", 1: "bold red"}.get(result.exit, "bold yellow")
-    console.print(Text(result.sentence + played_again_words(result.played_again), style))
