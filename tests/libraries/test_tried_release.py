@@ -1,5 +1,6 @@
 """`lockstorm libraries --newest` and `--release`: findings replayed with other releases than the pinned one."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_a_newer_release_is_judged_beside_its_control(
         assert adapter.parts[-3:] == ("python-redis-lock-99.0", "adapters", "python-redis-lock")
         return breaks[file], "as it was planted"
 
-    monkeypatch.setattr(module, "install_old", lambda library, version: None)
+    monkeypatch.setattr(subprocess, "run", lambda command, env: subprocess.CompletedProcess(command, 0))
     monkeypatch.setattr(module, "_replayed_with", replayed)
     assert try_release(NAME, finding_named(NAME), lambda: "99.0").verdict == verdict
 

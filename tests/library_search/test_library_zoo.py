@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.base.errors import UsageError
-from lockstorm.zoo.library_zoo import (
+from tests.helpers.library_zoo import (
     ENTRIES,
     FIXED_LEAST,
     PAGE,
@@ -32,7 +32,7 @@ def test_a_published_bug_is_found_and_its_repair_is_not_accused(name: str) -> No
 
 
 def test_the_page_and_the_figures_are_those_of_the_entries() -> None:
-    assert PAGE.read_text() == page_text(), "python -m lockstorm.zoo.library_zoo writes it anew"
+    assert PAGE.read_text() == page_text(), "python -m tests.helpers.library_zoo writes it anew"
     record = library_figures()
     assert list(record) == list(BUGS)
     for name, known in record.items():

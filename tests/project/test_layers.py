@@ -184,7 +184,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "search": ("base", "locks", "native", "process", "report", "results", "scenario", "servers", "trial"),
-    "libraries": ("base", "locks", "scenario", "search", "trial", "zoo"),
+    "libraries": ("base", "locks", "scenario", "search", "trial"),
     "compare": ("base", "native", "process", "results", "servers", "trial"),
     "conformance": ("base", "locks", "native", "process", "results", "scenario", "search", "servers", "trial"),
     "zoo": ("base", "locks", "matrix", "native", "results", "scenario", "search", "trial"),

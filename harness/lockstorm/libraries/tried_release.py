@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from lockstorm.base import paths
-from lockstorm.base.errors import LockstormError
+from lockstorm.base.errors import LockstormError, UsageError
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding
 from lockstorm.libraries.library_words import LibraryWords
 from lockstorm.locks.adapter import SHIPPED, library_environment
 from lockstorm.search.replay import replay_library
 from lockstorm.search.schedule_file import read_library_schedule
-from lockstorm.zoo.library_zoo import install_old
 
 Verdict = Literal["shown", "not shown", "not tried"]
 
@@ -43,6 +42,14 @@ def newest_release(words: LibraryWords) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
+def install_old(library: str, version: str, adapter: str) -> Path:
+    """Fetches a release, unless it is there; where its adapter is. UsageError when that fails."""
+    environment = {**os.environ, **library_environment()}
+    if subprocess.run([SHIPPED / "install-old", library, version], env=environment).returncode:
+        raise UsageError(f"adapters/install-old {library} {version} has failed")
+    return paths.cache("adapters") / "old" / f"{library}-{version}" / "adapters" / adapter
+
+
 def _replayed_with(name: str, file: str, adapter: Path) -> tuple[bool, str]:
     """Whether a finding's schedule breaks its promises with the release of an adapter, and the replay's sentence."""
     schedule = replace(read_library_schedule(PLACE / name / file), adapter=str(adapter))
@@ -57,8 +64,7 @@ def try_release(name: str, finding: Finding, release_of: Callable[[], str]) -> T
         release = release_of()
         if release == finding.release:
             return _verdict(name, finding, release, "shown", "this is the pinned release: tests replay it")
-        install_old(finding.adapter, release)
-        adapter = paths.cache("adapters") / "old" / f"{finding.adapter}-{release}" / "adapters" / finding.adapter
+        adapter = install_old(finding.adapter, release, finding.adapter)
         broken, sentence = _replayed_with(name, FOUND, adapter)
         if broken and _replayed_with(name, CONTROL, adapter)[0]:
             return _verdict(name, finding, release, "not tried", "its control breaks the promise, too")

@@ -1,9 +1,7 @@
 """The zoo of libraries (scenarios/library_zoo.toml): published bugs of old releases, which a search of the release must
 find, and a search of a repaired one must not. docs/library-zoo.md has the table; this module writes it anew:
-`python -m lockstorm.zoo.library_zoo`, with `--measure` and names also the numbers of the schedules."""
+`python -m tests.helpers.library_zoo`, with `--measure` and names also the numbers of the schedules."""
 
-import os
-import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,8 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.marked_pages import page_with
-from lockstorm.locks.adapter import PREFIX, SHIPPED, library_environment
+from lockstorm.libraries.tried_release import install_old
+from lockstorm.locks.adapter import PREFIX
 from lockstorm.search.explore import search_schedules
 from lockstorm.search.library_plan import PROMISES
 from lockstorm.search.search_plan import SearchRequest, plan_search
@@ -44,10 +43,6 @@ class OldBug:
     faults: str = "usual"
     forms: str | None = None  # of acquires that are drawn, where a later bug would be found by others
 
-    def adapter_of(self, version: str) -> str:
-        """The path for --adapter; adapters/install-old makes it."""
-        return str(paths.cache("adapters") / "old" / f"{self.library}-{version}" / "adapters" / self.adapter)
-
 
 def old_bugs(path: Path = ENTRIES) -> dict[str, OldBug]:
     """All entries by name. UsageError for an entry that is wrong."""
@@ -63,19 +58,10 @@ def old_bugs(path: Path = ENTRIES) -> dict[str, OldBug]:
     return found
 
 
-def install_old(library: str, version: str) -> None:
-    """Fetches a release, unless it is there. UsageError when that fails."""
-    environment = {**os.environ, **library_environment()}
-    done = subprocess.run([SHIPPED / "install-old", library, version], env=environment)
-    if done.returncode:
-        raise UsageError(f"adapters/install-old {library} {version} has failed")
-
-
 def search_release(bug: OldBug, version: str, schedules: int, seed: int = 1) -> SearchResult:
     """Searches a release for what breaks the promises of the bug."""
-    install_old(bug.library, version)
     request = SearchRequest(
-        PREFIX + bug.adapter_of(version),
+        f"{PREFIX}{install_old(bug.library, version, bug.adapter)}",
         seed=seed,
         faults=bug.faults,
         schedules=schedules,
