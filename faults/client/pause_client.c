@@ -15,10 +15,6 @@ struct pause_state {
 };
 _Static_assert(sizeof(struct pause_state) <= FAULT_STATE, "fits the target's state");
 
-static struct pause_state *pause_client_state(struct fault_target *target) {
-    return (struct pause_state *)(void *)target->state;
-}
-
 static void stop_tasks(const struct fault_target *target, bool stopped) {
     const struct fault_driver *driver = target->driver;
     for (int each = 0; each < TASKS; each++) driver->task_stopped(driver->scheduler, target->task + each, stopped);
@@ -27,7 +23,7 @@ static void stop_tasks(const struct fault_target *target, bool stopped) {
 /* Its watchdog may be about to go on when it is stopped, and has a moment for that; it may also not run at all. */
 static bool inject_alone(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct pause_state *pause = pause_client_state(target);
+    struct pause_state *pause = (void *)target->state;
     int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
     pause->paused = true;
     stop_tasks(target, true);
@@ -42,7 +38,7 @@ static bool inject_alone(struct fault_target *target, struct fault_report *repor
 
 static bool prove_alone(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    const struct pause_state *pause = pause_client_state(target);
+    const struct pause_state *pause = (void *)target->state;
     int threads, stopped;
     if (!process_count_threads(target->pid, &threads, &stopped))
         return fault_fail(report, "process %d has ended", target->pid);
@@ -58,7 +54,7 @@ static bool prove_alone(struct fault_target *target, struct fault_report *report
 }
 
 static bool heal_alone(struct fault_target *target) {
-    struct pause_state *pause = pause_client_state(target);
+    struct pause_state *pause = (void *)target->state;
     if (pause->paused) stop_tasks(target, false);
     pause->paused = false;
     return true;

@@ -44,11 +44,10 @@ static const char LEASES_SCRIPT[] =
 
 /* Reads the keys of the client's first node that will expire; returns how many, 0 when the node does not answer. */
 static int leases_read(const struct fault_target *target, struct seen_lease leases[LEASES]) {
-    struct fault_report unused;
     struct admin_reply reply;
     int count = 0;
     if (!target->socket ||
-        !admin_command_within(target->socket, LEASES_LIMIT_MS, &reply, &unused, "EVAL %s 0", LEASES_SCRIPT))
+        !admin_command_within(target->socket, LEASES_LIMIT_MS, &reply, NULL, "EVAL %s 0", LEASES_SCRIPT))
         return 0;
     if (reply.error) return 0;
     for (char *line = reply.text; *line && count < LEASES; line += strcspn(line, "\n") + 1) {
@@ -75,7 +74,7 @@ static void leases_compare(const struct fault_target *target, const struct stall
 
 static bool stall_worker_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct stall_worker_state *stall = (struct stall_worker_state *)(void *)target->state;
+    struct stall_worker_state *stall = (void *)target->state;
     int threads, stopped;
     if (!process_count_threads(target->pid, &threads, &stopped))
         return fault_fail(report, "process %d has ended", target->pid);
@@ -111,7 +110,7 @@ static bool renewals_seen(const struct fault_target *target, const struct stall_
 
 static bool stall_worker_prove(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    const struct stall_worker_state *stall = (const struct stall_worker_state *)(void *)target->state;
+    const struct stall_worker_state *stall = (void *)target->state;
     int threads, stopped;
     char seen[128];
     if (!process_count_threads(target->pid, &threads, &stopped))
@@ -132,7 +131,7 @@ static bool stall_worker_prove(struct fault_target *target, struct fault_report 
 
 static bool stall_worker_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct stall_worker_state *stall = (struct stall_worker_state *)(void *)target->state;
+    struct stall_worker_state *stall = (void *)target->state;
     (void)report;
     if (stall->stalled) driver->task_stopped(driver->scheduler, target->task, false);
     stall->stalled = false;

@@ -13,14 +13,10 @@ struct suspend_host_state {
 };
 _Static_assert(sizeof(struct suspend_host_state) <= FAULT_STATE, "fits the target's state");
 
-static struct suspend_host_state *suspend_host_state_of(struct fault_target *target) {
-    return (struct suspend_host_state *)(void *)target->state;
-}
-
 static bool suspend_host_inject(struct fault_target *target, struct fault_report *report) {
     for (struct fault_target *each = target; each; each = each->next) {
         const struct fault_driver *driver = each->driver;
-        struct suspend_host_state *state = suspend_host_state_of(each);
+        struct suspend_host_state *state = (void *)each->state;
         if (!process_stop(each, &state->stopped, report)) return false;
         state->suspended = true;
         driver->host_suspended(driver->scheduler, each->task, true);
@@ -50,7 +46,7 @@ static bool suspend_host_prove(struct fault_target *target, struct fault_report 
     int hosts = 0;
     int64_t lag_ns = 0;
     for (struct fault_target *each = target; each; each = each->next, hosts++) {
-        const struct suspend_host_state *state = suspend_host_state_of(each);
+        const struct suspend_host_state *state = (void *)each->state;
         lag_ns = lag_of(each, state);
         int64_t meant_ns = state->woken_ns - state->since_ns;
         if (meant_ns <= 0) return fault_fail(report, "no time has passed while %s was suspended", each->name);
@@ -67,7 +63,7 @@ static bool suspend_host_heal(struct fault_target *target, struct fault_report *
     bool continues = true;
     for (struct fault_target *each = target; each; each = each->next) {
         const struct fault_driver *driver = each->driver;
-        struct suspend_host_state *state = suspend_host_state_of(each);
+        struct suspend_host_state *state = (void *)each->state;
         if (state->suspended) {
             state->woken_ns = driver->mono_ns(driver->scheduler);
             driver->host_suspended(driver->scheduler, each->task, false);

@@ -1,6 +1,4 @@
 /* clock-drift: a wall clock runs too fast or too slow. */
-#include <string.h>
-
 #include "faults/clock/wall_clock.h"
 
 enum { SLOWEST_PPM = -900000, FASTEST_PPM = 9000000 };
@@ -17,11 +15,6 @@ static bool clock_drift_inject(struct fault_target *target, struct fault_report 
     return clock_inject(target, 0, ppm, report);
 }
 
-static bool clock_drift_heal(struct fault_target *target, struct fault_report *report) {
-    bool keep = strcmp(fault_option_text(target, "keep"), "yes") == 0;
-    return clock_heal(target, keep, report);
-}
-
 const struct fault FAULT_CLOCK_DRIFT = {
     .row = &FAULT_ROWS[FAULT_ID_CLOCK_DRIFT],
     .explanation =
@@ -36,5 +29,5 @@ const struct fault FAULT_CLOCK_DRIFT = {
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = clock_drift_inject,
     .prove = clock_prove,
-    .heal = clock_drift_heal,
+    .heal = clock_heal,
 };

@@ -1,7 +1,5 @@
 /* clock-jump and client-clock-jump: a wall clock is stepped, as by ntpdate, by an operator or when a virtual machine
  * resumes. */
-#include <string.h>
-
 #include "faults/clock/wall_clock.h"
 
 static const int64_t YEAR_MS = 365 * INT64_C(86400000), YEARS = 10;
@@ -18,15 +16,10 @@ static bool clock_jump_inject(struct fault_target *target, struct fault_report *
     return clock_inject(target, offset_ms * CLOCK_NS_PER_MS, 0, report);
 }
 
-static bool clock_jump_heal(struct fault_target *target, struct fault_report *report) {
-    bool keep = strcmp(fault_option_text(target, "keep"), "yes") == 0;
-    return clock_heal(target, keep, report);
-}
-
 /* What a server's and a client's clock have in common. */
 #define CLOCK_JUMP                                                                                                     \
     .options = OPTIONS, .times = FAULT_VIRTUAL | FAULT_REAL, .inject = clock_jump_inject, .prove = clock_prove,        \
-    .heal = clock_jump_heal
+    .heal = clock_heal
 
 const struct fault FAULT_CLOCK_JUMP = {
     .row = &FAULT_ROWS[FAULT_ID_CLOCK_JUMP],

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "faults/common/admin_command.h"
 #include "faults/common/process.h"
@@ -34,10 +35,6 @@ static bool is_server(const struct fault_target *target) {
     return target->server >= 0;
 }
 
-static struct clock_state *wall_clock_state_of(struct fault_target *target) {
-    return (struct clock_state *)(void *)target->state;
-}
-
 static bool clock_error(const struct fault_target *target, int64_t *offset_ns, int64_t *drift_ppm) {
     const struct fault_driver *driver = target->driver;
     if (is_server(target)) return driver->server_clock_error(driver->scheduler, target->server, offset_ns, drift_ppm);
@@ -53,7 +50,7 @@ static bool clock_set(const struct fault_target *target, int64_t offset_ns, int6
 /* Rounded as the scheduler rounds what its clocks gain (shared_page_drift_ns): towards 0, to whole ns. */
 static int64_t gained_ns(struct fault_target *target) {
     const struct fault_driver *driver = target->driver;
-    const struct clock_state *state = wall_clock_state_of(target);
+    const struct clock_state *state = (void *)target->state;
     __int128 lasted_ns = driver->mono_ns(driver->scheduler) - state->since_ns;
     return (int64_t)(lasted_ns * state->drift_ppm / PPM);
 }
@@ -62,13 +59,12 @@ static int64_t gained_ns(struct fault_target *target) {
  * has a key of its own. */
 static void probe_set(struct fault_target *target, int64_t step_ns) {
     const struct fault_driver *driver = target->driver;
-    struct clock_state *state = wall_clock_state_of(target);
-    struct fault_report unused;
+    struct clock_state *state = (void *)target->state;
     struct admin_reply reply = {.missing = true};
     int64_t life_ms = PROBE_MS + llabs(step_ns) / CLOCK_NS_PER_MS;
     for (int number = 1; reply.missing && number <= PROBES; number++) {
         state->expires_low_us = driver->server_wall_us(driver->scheduler, target->server) + life_ms * US_PER_MS;
-        if (!admin_command_ok(target->socket, &reply, &unused, "SET %s:%d %s PX %lld NX", PROBE, number, "",
+        if (!admin_command_ok(target->socket, &reply, NULL, "SET %s:%d %s PX %lld NX", PROBE, number, "",
                               (long long)life_ms))
             return;
         state->expires_high_us = driver->server_wall_us(driver->scheduler, target->server) + life_ms * US_PER_MS;
@@ -82,7 +78,7 @@ static bool clock_can_step(int64_t offset_ns, int64_t step_ns) {
 }
 
 bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_ppm, struct fault_report *report) {
-    struct clock_state *state = wall_clock_state_of(target);
+    struct clock_state *state = (void *)target->state;
     int64_t offset_ns, before_ppm;
     int threads, stopped;
     if (!process_count_threads(target->pid, &threads, &stopped))
@@ -131,7 +127,7 @@ static bool read_host(const struct fault_target *target, struct clock_reading *r
 /* Whether the key's remaining life agrees with the clock; a key that is gone proves nothing. */
 static bool probe_agrees(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    const struct clock_state *state = wall_clock_state_of(target);
+    const struct clock_state *state = (void *)target->state;
     struct admin_reply reply;
     if (state->probe == 0) return true;
     int64_t before_us = driver->server_wall_us(driver->scheduler, target->server);
@@ -147,7 +143,7 @@ static bool probe_agrees(struct fault_target *target, struct fault_report *repor
 /* Checks that a clock shows what it should; *meant_us is this fault's share. *seen: that is more than the uncertainty
  * of the reading. */
 static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *seen, struct fault_report *report) {
-    struct clock_state *state = wall_clock_state_of(target);
+    struct clock_state *state = (void *)target->state;
     struct clock_reading reading;
     if (!(is_server(target) ? read_server(target, &reading, report) : read_host(target, &reading))) return false;
     int64_t slack_us = target->driver->virtual_time ? 0 : REAL_SLACK_US + reading.high_us - reading.low_us;
@@ -163,7 +159,8 @@ static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *see
 /* The uncertainty of a reading is its duration, which has no limit on a busy machine. In real time a drift keeps
  * growing meanwhile: it is polled until it exceeds the uncertainty. */
 static bool clock_read_drift(struct fault_target *target, int64_t *meant_us, struct fault_report *report) {
-    bool seen, gains = !target->driver->virtual_time && wall_clock_state_of(target)->drift_ppm != 0;
+    const struct clock_state *state = (void *)target->state;
+    bool seen, gains = !target->driver->virtual_time && state->drift_ppm != 0;
     int64_t until_ms = real_time_deadline_ms(GAIN_LIMIT_MS);
     do {
         if (!clock_read(target, meant_us, &seen, report)) return false;
@@ -174,7 +171,7 @@ static bool clock_read_drift(struct fault_target *target, int64_t *meant_us, str
 }
 
 bool clock_prove(struct fault_target *target, struct fault_report *report) {
-    struct clock_state *state = wall_clock_state_of(target);
+    struct clock_state *state = (void *)target->state;
     int64_t meant_us = 0;
     if (!clock_read_drift(target, &meant_us, report)) return false;
     if (is_server(target) && !probe_agrees(target, report)) return false;
@@ -183,16 +180,15 @@ bool clock_prove(struct fault_target *target, struct fault_report *report) {
     return true;
 }
 
-bool clock_heal(struct fault_target *target, bool keep, struct fault_report *report) {
-    struct clock_state *state = wall_clock_state_of(target);
-    struct fault_report unused;
-    struct admin_reply reply;
+bool clock_heal(struct fault_target *target, struct fault_report *report) {
+    struct clock_state *state = (void *)target->state;
     int64_t offset_ns, drift_ppm;
+    bool keep = strcmp(fault_option_text(target, "keep"), "yes") == 0;
     if (!state->injected) return true;
     state->injected = false;
     clock_error(target, &offset_ns, &drift_ppm);
     int64_t back_ns = keep ? 0 : state->step_ns + gained_ns(target);
     bool set = clock_set(target, offset_ns - back_ns, drift_ppm - state->drift_ppm);
-    if (state->probe) admin_command(target->socket, &reply, &unused, "DEL %s:%d", PROBE, state->probe);
+    if (state->probe) admin_command(target->socket, NULL, NULL, "DEL %s:%d", PROBE, state->probe);
     return set || fault_fail(report, "the clock of %s could not be set", target->name);
 }

@@ -13,5 +13,5 @@ bool clock_inject(struct fault_target *target, int64_t step_ns, int64_t drift_pp
  * set, and this fault's share must be larger than the uncertainty of the reading. */
 bool clock_prove(struct fault_target *target, struct fault_report *report);
 
-/* Takes back what this fault has done; with `keep`, only the rate: the clock stays where it is. */
-bool clock_heal(struct fault_target *target, bool keep, struct fault_report *report);
+/* Takes back what this fault has done; with the option "keep", only the rate: the clock stays where it is. */
+bool clock_heal(struct fault_target *target, struct fault_report *report);

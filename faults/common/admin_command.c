@@ -5,7 +5,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "faults/common/admin_connection.h"
+#include "harness/scheduler/hang_limit.h"
+
+/* --- a connection --- */
+
+redisReply *admin_connection_read(redisContext *link, int limit_ms) {
+    void *reply = NULL;
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
+    if (link->err) return NULL;
+    for (int written = 0; !written;)
+        if (redisBufferWrite(link, &written) != REDIS_OK) return NULL;
+    while (redisGetReplyFromReader(link, &reply) == REDIS_OK && !reply)
+        if (!hang_limit_await_readable(link->fd, until_ns) || redisBufferRead(link) != REDIS_OK) return NULL;
+    return reply;
+}
+
+redisContext *admin_connection_reach(const char *socket, int limit_ms, struct fault_report *report) {
+    struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
+    if (!socket) {
+        fault_fail(report, "this target has no socket for commands");
+        return NULL;
+    }
+    redisContext *link = redisConnectUnixWithTimeout(socket, limit);
+    if (link && !link->err && redisSetTimeout(link, limit) == REDIS_OK) return link;
+    fault_fail(report, "%.100s: %.100s", socket, link ? link->errstr : "out of memory");
+    if (link) redisFree(link);
+    return NULL;
+}
+
+redisContext *admin_connection_open(const char *socket, struct fault_report *report) {
+    redisContext *link = admin_connection_reach(socket, ADMIN_LIMIT_MS, report);
+    if (link && admin_connection_command(link, report, "CLIENT SETNAME " ADMIN_CONNECTION_NAME)) return link;
+    if (link) redisFree(link);
+    return NULL;
+}
+
+/* The reply to what was appended; NULL with a sentence. */
+static redisReply *reply_await(redisContext *link, bool appended, int limit_ms, struct fault_report *report) {
+    redisReply *reply = appended ? admin_connection_read(link, limit_ms) : NULL;
+    if (!reply) fault_fail(report, "no reply: %.100s", link->err ? link->errstr : "none came in time");
+    return reply;
+}
+
+bool admin_connection_command(redisContext *link, struct fault_report *report, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    bool appended = redisvAppendCommand(link, format, arguments) == REDIS_OK;
+    va_end(arguments);
+    redisReply *reply = reply_await(link, appended, ADMIN_LIMIT_MS, report);
+    if (!reply) return false;
+    bool refused = reply->type == REDIS_REPLY_ERROR;
+    if (refused) fault_fail(report, "%.200s", reply->str);
+    freeReplyObject(reply);
+    return !refused;
+}
+
+/* --- one command --- */
 
 static void text_add(struct admin_reply *reply, const redisReply *part) {
     size_t used = strlen(reply->text), room = sizeof reply->text - used;
@@ -21,42 +76,26 @@ static void text_add(struct admin_reply *reply, const redisReply *part) {
     }
 }
 
-static void reply_fill(struct admin_reply *reply, const redisReply *received) {
-    *reply = (struct admin_reply){.error = received->type == REDIS_REPLY_ERROR,
-                                  .missing = received->type == REDIS_REPLY_NIL,
-                                  .number = received->integer,
-                                  .count = received->elements};
-    text_add(reply, received);
-    if (received->str) reply->number = strtoll(received->str, NULL, 10);
-}
-
-/* Frees the connection and what was received on it; both may be NULL. */
-static bool conclude(redisContext *link, redisReply *received, struct admin_reply *reply, struct fault_report *report) {
-    if (received) {
-        reply_fill(reply, received);
-        freeReplyObject(received);
-    } else if (link) {
-        fault_fail(report, "no reply: %.100s", link->err ? link->errstr : "none came in time");
+/* Takes the reply to the only command of a connection, and frees that. */
+static bool conclude(redisContext *link, bool appended, int limit_ms, struct admin_reply *reply,
+                     struct fault_report *report) {
+    redisReply *received = reply_await(link, appended, limit_ms, report);
+    redisFree(link);
+    if (received && reply) {
+        *reply = (struct admin_reply){.error = received->type == REDIS_REPLY_ERROR,
+                                      .missing = received->type == REDIS_REPLY_NIL,
+                                      .number = received->str ? strtoll(received->str, NULL, 10) : received->integer,
+                                      .count = received->elements};
+        text_add(reply, received);
     }
-    if (link) redisFree(link);
+    freeReplyObject(received);
     return received != NULL;
 }
 
 static bool command_list(const char *socket, int limit_ms, struct admin_reply *reply, struct fault_report *report,
                          const char *format, va_list arguments) {
     redisContext *link = admin_connection_reach(socket, limit_ms, report);
-    bool appended = link && redisvAppendCommand(link, format, arguments) == REDIS_OK;
-    redisReply *received = appended ? admin_connection_read(link, limit_ms) : NULL;
-    return conclude(link, received, reply, report);
-}
-
-bool admin_command(const char *socket, struct admin_reply *reply, struct fault_report *report, const char *format,
-                   ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    bool is_reply = command_list(socket, ADMIN_LIMIT_MS, reply, report, format, arguments);
-    va_end(arguments);
-    return is_reply;
+    return link && conclude(link, redisvAppendCommand(link, format, arguments) == REDIS_OK, limit_ms, reply, report);
 }
 
 bool admin_command_within(const char *socket, int limit_ms, struct admin_reply *reply, struct fault_report *report,
@@ -68,17 +107,18 @@ bool admin_command_within(const char *socket, int limit_ms, struct admin_reply *
     return is_reply;
 }
 
-bool admin_command_argv(const char *socket, int limit_ms, struct admin_reply *reply, struct fault_report *report,
-                        int count, const char **words, const size_t *lengths) {
-    redisContext *link = admin_connection_reach(socket, limit_ms, report);
-    bool appended = link && redisAppendCommandArgv(link, count, words, lengths) == REDIS_OK;
-    redisReply *received = appended ? admin_connection_read(link, limit_ms) : NULL;
-    return conclude(link, received, reply, report);
+bool admin_command_words(const char *socket, struct admin_reply *reply, struct fault_report *report, int count,
+                         const char **words) {
+    redisContext *link = admin_connection_reach(socket, ADMIN_LIMIT_MS, report);
+    return link &&
+           conclude(link, redisAppendCommandArgv(link, count, words, NULL) == REDIS_OK, ADMIN_LIMIT_MS, reply, report);
 }
 
 bool admin_command_ok(const char *socket, struct admin_reply *reply, struct fault_report *report, const char *format,
                       ...) {
+    struct admin_reply unused;
     va_list arguments;
+    if (!reply) reply = &unused;
     va_start(arguments, format);
     bool is_reply = command_list(socket, ADMIN_LIMIT_MS, reply, report, format, arguments);
     va_end(arguments);
@@ -86,8 +126,22 @@ bool admin_command_ok(const char *socket, struct admin_reply *reply, struct faul
     return is_reply;
 }
 
-void fault_probe_key(const struct fault_target *target, char key[PROBE_KEY]) {
-    snprintf(key, PROBE_KEY, "%s:%s", target->probe ? target->probe : "lockstorm:probe", target->fault->row->name);
+struct probe_key fault_probe_key(const struct fault_target *target) {
+    struct probe_key key;
+    snprintf(key.text, sizeof key.text, "%s:%s", target->probe ? target->probe : "lockstorm:probe",
+             target->fault->row->name);
+    return key;
+}
+
+bool admin_write_refused(const struct fault_target *target, const char *const *words, struct fault_report *report) {
+    struct admin_reply reply;
+    const struct probe_key key = fault_probe_key(target);
+    if (!admin_command(target->socket, &reply, report, "SET %s written", key.text)) return false;
+    snprintf(report->text, sizeof report->text, "a write is answered: %.200s", reply.text);
+    for (; *words; words++)
+        if (strncmp(reply.text, *words, strlen(*words)) == 0) return true;
+    admin_command(target->socket, NULL, NULL, "DEL %s", key.text);
+    return false;
 }
 
 bool admin_setting_read(const char *socket, const char *name, char *value, size_t size, struct fault_report *report) {
@@ -108,4 +162,13 @@ bool admin_reply_field(const struct admin_reply *reply, const char *name, char *
         return true;
     }
     return false;
+}
+
+bool admin_info_read(const char *socket, const char *section, const char *field, char *value, size_t size,
+                     struct fault_report *report) {
+    struct admin_reply reply;
+    value[0] = '\0';
+    if (!admin_command_ok(socket, &reply, report, "INFO %s", section)) return false;
+    admin_reply_field(&reply, field, value, size);
+    return true;
 }

@@ -10,7 +10,7 @@
 bool fault_fail(struct fault_report *report, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(report->text, sizeof report->text, format, arguments);
+    if (report) vsnprintf(report->text, sizeof report->text, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -58,16 +58,16 @@ bool fault_option_number(const struct fault_target *target, const char *name, in
                       (long long)low, (long long)high);
 }
 
-bool fault_option_choice(const struct fault_target *target, const char *name, const char *const *choices, int *choice,
-                         struct fault_report *report) {
+int fault_option_choice(const struct fault_target *target, const char *name, const char *const *choices,
+                        struct fault_report *report) {
     const char *text = fault_option_text(target, name);
     char list[128] = "";
     for (int each = 0; choices[each]; each++) {
         size_t used = strlen(list);
         const char *separator = each == 0 ? "" : choices[each + 1] ? ", " : " or ";
-        *choice = each;
-        if (strcmp(choices[each], text) == 0) return true;
+        if (strcmp(choices[each], text) == 0) return each;
         snprintf(list + used, sizeof list - used, "%s%s", separator, choices[each]);
     }
-    return fault_fail(report, "%s: %s=%.40s is not %s", target->fault->row->name, name, text, list);
+    fault_fail(report, "%s: %s=%.40s is not %s", target->fault->row->name, name, text, list);
+    return -1;
 }

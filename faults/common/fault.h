@@ -146,7 +146,7 @@ struct fault {
     bool (*prepare)(struct fault_target *target, struct fault_report *report);
     bool (*inject)(struct fault_target *target, struct fault_report *report);
     bool (*prove)(struct fault_target *target, struct fault_report *report);
-    bool (*heal)(struct fault_target *target, struct fault_report *report);
+    bool (*heal)(struct fault_target *target, struct fault_report *report); /* NULL: clients help themselves */
 };
 
 /* All faults, sorted by name; ends with NULL. */
@@ -165,8 +165,9 @@ bool fault_option_number(const struct fault_target *target, const char *name, in
                          struct fault_report *report);
 /* The option as one of several words: *choice is its index. `choices` ends with NULL. False with a sentence for
  * another word. */
-bool fault_option_choice(const struct fault_target *target, const char *name, const char *const *choices, int *choice,
-                         struct fault_report *report);
+int fault_option_choice(const struct fault_target *target, const char *name, const char *const *choices,
+                        struct fault_report *report);
+#define FAULT_CHOICES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Writes the report and returns false, for a `return fault_fail(...)`. */
 bool fault_fail(struct fault_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "faults/common/real_time.h"
 
-enum { STOP_LIMIT_MS = 60000, POLL_US = 20, CHILDREN_ROOM = 4096 };
+enum { STOP_LIMIT_MS = 60000, END_LIMIT_MS = 60000, POLL_US = 20, CHILDREN_ROOM = 4096 };
 
 /* The state letter of one thread, 0: it has ended. The name before it may hold blanks and parentheses. */
 static char thread_state(int pid, const char *thread) {
@@ -157,4 +158,16 @@ bool process_continue(const struct fault_target *target, bool *sent, struct faul
     if (left > 0) return true;
     if (!count_threads(target->pid, &counts)) return true;
     return process_signal_and_wait(target->pid, SIGCONT, report);
+}
+
+bool process_end(int pid, struct fault_report *report) {
+    int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (fd < 0 || kill(pid, SIGKILL) < 0) {
+        fault_fail(report, "process %d: %s", pid, pid > 0 ? strerror(errno) : "no such process");
+        if (fd >= 0) close(fd);
+        return false;
+    }
+    bool ended = real_time_await_readable(fd, END_LIMIT_MS);
+    close(fd);
+    return ended || fault_fail(report, "process %d does not end", pid);
 }

@@ -1,4 +1,4 @@
-/* Stopping processes, and checking that from the outside (/proc). */
+/* Stopping and ending processes, and checking that from the outside (/proc). */
 #pragma once
 
 #include "faults/common/fault.h"
@@ -25,3 +25,7 @@ bool process_continue(const struct fault_target *target, bool *sent, struct faul
 
 /* Whether every thread of the process and its children is in state T, with a sentence. */
 bool process_prove_stopped(const struct fault_target *target, struct fault_report *report);
+
+/* SIGKILL. Returns when the last thread has ended, not when the first has become a zombie: until then the process's
+ * connections are open. */
+bool process_end(int pid, struct fault_report *report);

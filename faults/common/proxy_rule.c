@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/admin_connection.h"
 
 enum { RULE_NAME = 96, RULE_TRIES = 1000 };
 
@@ -48,7 +47,7 @@ bool proxy_rule_inject(struct fault_target *target, const char *servers, const c
     const char *all[PROXY_RULE_WORDS + 5] = {"RULE", "ADD", target->state, links, direction};
     memcpy(all + 5, words->word, (size_t)words->count * sizeof *all);
     target->driver->unreliable(target->driver->scheduler);
-    bool is_reply = admin_command_argv(target->proxy, ADMIN_LIMIT_MS, &reply, report, words->count + 5, all, NULL);
+    bool is_reply = admin_command_words(target->proxy, &reply, report, words->count + 5, all);
     if (is_reply && !reply.error)
         return snprintf(report->text, sizeof report->text, "rule %s on %s", target->state, links) > 0;
     target->state[0] = '\0';
@@ -78,7 +77,6 @@ bool proxy_rule_prove(struct fault_target *target, const char *counter, struct f
 }
 
 bool proxy_rule_heal(struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply;
     if (!target->state[0]) return true;
-    return admin_command_ok(target->proxy, &reply, report, "RULE REMOVE %s", target->state);
+    return admin_command_ok(target->proxy, NULL, report, "RULE REMOVE %s", target->state);
 }

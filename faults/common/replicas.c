@@ -10,10 +10,8 @@
 enum { RETURN_LIMIT_MS = 60000, POLL_US = 2000 };
 
 int replicas_connected(const char *socket, struct fault_report *report) {
-    struct admin_reply reply;
     char count[16];
-    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return 0;
-    return admin_reply_field(&reply, "connected_slaves", count, sizeof count) ? atoi(count) : 0;
+    return admin_info_read(socket, "replication", "connected_slaves", count, sizeof count, report) ? atoi(count) : 0;
 }
 
 /* How many have the data: a replica that is still receiving a snapshot is connected, too. */

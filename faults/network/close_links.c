@@ -14,33 +14,24 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
-/* How many connections were closed. */
-static long long *closed_of(struct fault_target *target) {
-    return (long long *)(void *)target->state;
-}
-
 static bool close_links_inject(struct fault_target *target, struct fault_report *report) {
     char links[LINKS_NAME];
     struct admin_reply reply;
     const struct fault_driver *driver = target->driver;
+    long long *closed = (void *)target->state;
     if (!target->proxy) return fault_fail(report, "the links of this trial do not lead through the proxy");
     proxy_rule_links(target, fault_option_text(target, "servers"), links, sizeof links);
     driver->unreliable(driver->scheduler);
     if (!driver->settle(driver->scheduler)) return fault_fail(report, "not every server answers");
     if (!admin_command_ok(target->proxy, &reply, report, "LINK CLOSE %s", links)) return false;
-    *closed_of(target) = reply.number;
+    *closed = reply.number;
     return driver->settle(driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 static bool close_links_prove(struct fault_target *target, struct fault_report *report) {
-    long long closed = *closed_of(target);
-    if (closed == 0) return fault_fail(report, "there was no such connection to close");
-    return snprintf(report->text, sizeof report->text, "%lld connections were closed", closed) > 0;
-}
-
-static bool close_links_heal(struct fault_target *target, struct fault_report *report) {
-    (void)target, (void)report;
-    return true; /* a client that needs a connection opens one */
+    const long long *closed = (void *)target->state;
+    if (*closed == 0) return fault_fail(report, "there was no such connection to close");
+    return snprintf(report->text, sizeof report->text, "%lld connections were closed", *closed) > 0;
 }
 
 const struct fault FAULT_CLOSE_LINKS = {
@@ -55,5 +46,4 @@ const struct fault FAULT_CLOSE_LINKS = {
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = close_links_inject,
     .prove = close_links_prove,
-    .heal = close_links_heal,
 };

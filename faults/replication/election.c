@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "faults/common/process.h"
-#include "faults/common/process_end.h"
 #include "faults/common/real_time.h"
 
 enum { PATIENCE_LEAST_MS = 100, PATIENCE_MOST_MS = 60000 };
@@ -23,11 +22,9 @@ bool election_patience(const struct fault_target *target, const char *option, in
 
 /* Whether the option "how" says kill. */
 static bool how_option(const struct fault_target *target, bool *kills, struct fault_report *report) {
-    static const char *const HOW[] = {"kill", "pause", NULL};
-    int how;
-    if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
+    int how = fault_option_choice(target, "how", FAULT_CHOICES("kill", "pause"), report);
     *kills = how == 0;
-    return true;
+    return how >= 0;
 }
 
 bool election_prepare(struct fault_target *target, struct fault_report *report) {
@@ -57,8 +54,7 @@ static const struct fault_target *find_elected(struct fault_target *target) {
     struct election *election = election_of(target);
     for (int each = 0; each < election->replication.count; each++) {
         const struct fault_target *replica = find_server(target, election->replication.replicas[each]);
-        struct fault_report ignored;
-        if (replica && role_is(replica->socket, "master", &ignored)) return replica;
+        if (replica && role_is(replica->socket, "master", NULL)) return replica;
     }
     return NULL;
 }

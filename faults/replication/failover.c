@@ -18,17 +18,13 @@ struct failover_state {
 };
 _Static_assert(sizeof(struct failover_state) <= FAULT_STATE, "fits the target's state");
 
-static struct failover_state *failover_state_of(struct fault_target *target) {
-    return (void *)target->state;
-}
-
 static bool clock_option(const struct fault_target *target, int64_t *ahead_ms, struct fault_report *report) {
     const int64_t day_ms = 86400000;
     return fault_option_number(target, "clock-ms", -365 * day_ms, 365 * day_ms, ahead_ms, report);
 }
 
 static bool failover_prepare(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = failover_state_of(target);
+    struct failover_state *state = (void *)target->state;
     bool replicated;
     if (!replicated_option(target, &replicated, report)) return false;
     if (!target->other) return fault_fail(report, "%s has no replica to promote", target->name);
@@ -48,9 +44,8 @@ static bool set_clock(const struct fault_target *server, int64_t ahead_ms, struc
 }
 
 static bool promote(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = failover_state_of(target);
-    struct admin_reply reply;
-    state->promoted = admin_command_ok(target->other->socket, &reply, report, "REPLICAOF NO ONE");
+    struct failover_state *state = (void *)target->state;
+    state->promoted = admin_command_ok(target->other->socket, NULL, report, "REPLICAOF NO ONE");
     if (!state->promoted) return false;
     target->driver->replica_lost(target->other->server);
     state->led = target->driver->clients_lead(target->server, target->other->server);
@@ -61,7 +56,7 @@ static bool promote(struct fault_target *target, struct fault_report *report) {
 }
 
 static bool failover_inject(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = failover_state_of(target);
+    struct failover_state *state = (void *)target->state;
     int64_t ahead_ms;
     bool replicated;
     if (!replicated_option(target, &replicated, report)) return false;
@@ -87,7 +82,7 @@ static bool clock_shows(const struct fault_target *server, int64_t ahead_ms, str
 }
 
 static bool failover_prove(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = failover_state_of(target);
+    struct failover_state *state = (void *)target->state;
     const struct fault_target *new = target->other;
     int64_t ahead_ms;
     if (!new) return fault_fail(report, "%s has no replica", target->name);
@@ -104,7 +99,7 @@ static bool failover_prove(struct fault_target *target, struct fault_report *rep
 }
 
 static bool failover_heal(struct fault_target *target, struct fault_report *report) {
-    struct failover_state *state = failover_state_of(target);
+    struct failover_state *state = (void *)target->state;
     const struct fault_target *new = target->other;
     bool follows = true, lost = state->replication.cut;
     replication_mend(&state->replication, target);

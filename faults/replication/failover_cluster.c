@@ -44,10 +44,8 @@ static bool remember_range(struct fault_target *target, struct fault_report *rep
 
 /* Sets it at this node and all after it. */
 static void failover_cluster_set_patience(const struct fault_target *first, long long patience_ms) {
-    struct fault_report ignored;
-    struct admin_reply reply;
     for (const struct fault_target *each = first; each; each = each->other)
-        admin_command(each->socket, &reply, &ignored, "CONFIG SET cluster-node-timeout %lld", patience_ms);
+        admin_command(each->socket, NULL, NULL, "CONFIG SET cluster-node-timeout %lld", patience_ms);
 }
 
 static bool remember_patience(struct fault_target *target, struct fault_report *report) {

@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/admin_connection.h"
 #include "faults/replication/election.h"
 
 enum { MASTER_NAME = 64 };
 
 /* The first sentinel among the servers that take part, from `each` on, or NULL. */
 static const struct fault_target *next_sentinel(const struct fault_target *each) {
-    struct fault_report ignored;
-    while (each && !role_is(each->socket, "sentinel", &ignored)) each = each->other;
+    while (each && !role_is(each->socket, "sentinel", NULL)) each = each->other;
     return each;
 }
 
@@ -39,12 +37,11 @@ static long long patience_of(const struct fault_target *sentinel, const char *ma
 /* Returns how many sentinels have accepted it; they keep it in their files. */
 static int failover_sentinel_set_patience(const struct fault_target *target, long long patience_ms,
                                           struct fault_report *report) {
-    struct admin_reply reply;
     char name[MASTER_NAME];
     int accepted = 0;
     if (!master_name(target, name, sizeof name, report)) return 0;
     for (const struct fault_target *each = next_sentinel(target->other); each; each = next_sentinel(each->other))
-        accepted += admin_command_ok(each->socket, &reply, report, "SENTINEL SET %s down-after-milliseconds %lld", name,
+        accepted += admin_command_ok(each->socket, NULL, report, "SENTINEL SET %s down-after-milliseconds %lld", name,
                                      patience_ms);
     return accepted;
 }
@@ -111,8 +108,7 @@ static bool failover_sentinel_prove(struct fault_target *target, struct fault_re
 }
 
 static void restore_patience(const struct fault_target *target, long long patience_ms) {
-    struct fault_report ignored;
-    failover_sentinel_set_patience(target, patience_ms, &ignored);
+    failover_sentinel_set_patience(target, patience_ms, NULL);
 }
 
 static bool failover_sentinel_heal(struct fault_target *target, struct fault_report *report) {

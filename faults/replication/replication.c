@@ -21,18 +21,14 @@ const struct fault_target *find_server(const struct fault_target *target, int se
 }
 
 bool replicated_option(const struct fault_target *target, bool *replicated, struct fault_report *report) {
-    static const char *const CHOICES[] = {"no", "yes", NULL};
-    int choice;
-    if (!fault_option_choice(target, "replicated", CHOICES, &choice, report)) return false;
+    int choice = fault_option_choice(target, "replicated", FAULT_CHOICES("no", "yes"), report);
     *replicated = choice == 1;
-    return true;
+    return choice >= 0;
 }
 
 void disconnect_clients(const char *socket) {
-    struct fault_report ignored;
-    struct admin_reply reply;
-    admin_command(socket, &reply, &ignored, "CLIENT KILL TYPE normal");
-    admin_command(socket, &reply, &ignored, "CLIENT KILL TYPE pubsub");
+    admin_command(socket, NULL, NULL, "CLIENT KILL TYPE normal");
+    admin_command(socket, NULL, NULL, "CLIENT KILL TYPE pubsub");
 }
 
 /* --- roles --- */
@@ -47,8 +43,7 @@ bool role_is(const char *socket, const char *role, struct fault_report *report) 
 
 static bool is_connected(const char *socket) {
     struct admin_reply reply;
-    struct fault_report ignored;
-    return admin_command_ok(socket, &reply, &ignored, "ROLE") && strstr(reply.text, "\nconnected\n");
+    return admin_command_ok(socket, &reply, NULL, "ROLE") && strstr(reply.text, "\nconnected\n");
 }
 
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
@@ -66,9 +61,8 @@ bool role_await(const char *socket, const char *role, int limit_ms, struct fault
 
 /* The replication id: a replica has its master's. */
 static bool replication_id(const char *socket, char *id, size_t size, struct fault_report *report) {
-    struct admin_reply reply;
-    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return false;
-    return admin_reply_field(&reply, "master_replid", id, size) || fault_fail(report, "INFO names no master_replid");
+    if (!admin_info_read(socket, "replication", "master_replid", id, size, report)) return false;
+    return id[0] || fault_fail(report, "INFO names no master_replid");
 }
 
 bool replication_find(struct replication *replication, const struct fault_target *target, bool first_only,
@@ -78,9 +72,8 @@ bool replication_find(struct replication *replication, const struct fault_target
     if (!replication_id(target->socket, id, sizeof id, report)) return false;
     replication->count = 0;
     for (const struct fault_target *each = target->other; each; each = first_only ? NULL : each->other) {
-        struct fault_report ignored;
-        if (replication->count == REPLICATION_REPLICAS || !role_is(each->socket, "slave", &ignored)) continue;
-        if (!replication_id(each->socket, other, sizeof other, &ignored) || strcmp(id, other) != 0) continue;
+        if (replication->count == REPLICATION_REPLICAS || !role_is(each->socket, "slave", NULL)) continue;
+        if (!replication_id(each->socket, other, sizeof other, NULL) || strcmp(id, other) != 0) continue;
         replication->replicas[replication->count++] = each->server;
     }
     return replication->count > 0 || fault_fail(report, "no replica follows %s", name_of(target));
@@ -89,12 +82,10 @@ bool replication_find(struct replication *replication, const struct fault_target
 /* --- the last write --- */
 
 static bool offset_of(const char *socket, const char *which, long long *offset, struct fault_report *report) {
-    struct admin_reply reply;
     char value[32];
-    if (!admin_command_ok(socket, &reply, report, "INFO replication")) return false;
-    if (!admin_reply_field(&reply, which, value, sizeof value)) return fault_fail(report, "INFO names no %s", which);
+    if (!admin_info_read(socket, "replication", which, value, sizeof value, report)) return false;
     *offset = strtoll(value, NULL, 10);
-    return true;
+    return value[0] || fault_fail(report, "INFO names no %s", which);
 }
 
 /* Waits until every replica has applied what the target has written up to now. */
@@ -117,11 +108,9 @@ static bool catch_up(const struct replication *replication, const struct fault_t
 
 bool replication_drain(struct replication *replication, const struct fault_target *target,
                        struct fault_report *report) {
-    struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (!admin_command_ok(target->socket, &reply, report, "SET %s %s", key, name_of(target))) return false;
-    if (!admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %d WRITE", PAUSE_WRITES_MS)) return false;
+    const struct probe_key key = fault_probe_key(target);
+    if (!admin_command_ok(target->socket, NULL, report, "SET %s %s", key.text, name_of(target))) return false;
+    if (!admin_command_ok(target->socket, NULL, report, "CLIENT PAUSE %d WRITE", PAUSE_WRITES_MS)) return false;
     replication->paused = true;
     return catch_up(replication, target, report);
 }
@@ -129,9 +118,8 @@ bool replication_drain(struct replication *replication, const struct fault_targe
 bool replication_shows(const struct replication *replication, const struct fault_target *target, const char *socket,
                        struct fault_report *report) {
     struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (!admin_command_ok(socket, &reply, report, "EXISTS %s", key)) return false;
+    const struct probe_key key = fault_probe_key(target);
+    if (!admin_command_ok(socket, &reply, report, "EXISTS %s", key.text)) return false;
     bool there = reply.number == 1;
     snprintf(report->text, sizeof report->text, "what was written to %s last is %s", name_of(target),
              there ? "there" : "missing");
@@ -154,14 +142,13 @@ static bool replica_address(const char *socket, char *end, size_t size, struct f
 /* The master refuses new replicas, and then disconnects those that it has. */
 static bool disconnect_replicas(const struct replication *replication, const struct fault_target *target,
                                 struct fault_report *report) {
-    struct admin_reply reply;
     char end[64];
-    if (!admin_command_ok(target->socket, &reply, report, "ACL SETUSER default -psync -sync")) return false;
+    if (!admin_command_ok(target->socket, NULL, report, "ACL SETUSER default -psync -sync")) return false;
     if (target->proxy || replication->count > 1)
-        return admin_command_ok(target->socket, &reply, report, "CLIENT KILL TYPE replica");
+        return admin_command_ok(target->socket, NULL, report, "CLIENT KILL TYPE replica");
     const struct fault_target *replica = find_server(target, replication->replicas[0]);
     return replica_address(replica->socket, end, sizeof end, report) &&
-           admin_command_ok(target->socket, &reply, report, "CLIENT KILL ADDR %s", end);
+           admin_command_ok(target->socket, NULL, report, "CLIENT KILL ADDR %s", end);
 }
 
 /* The link of the only replica as a target of its own, with the rule that it may have in its state. */
@@ -200,37 +187,31 @@ static bool await_swallowed(const struct replication *replication, const struct 
 
 bool replication_cut(struct replication *replication, const struct fault_target *target, bool by_proxy,
                      struct fault_report *report) {
-    struct admin_reply reply;
-    char key[PROBE_KEY];
     bool swallows = by_proxy && target->proxy;
-    fault_probe_key(target, key);
-    if (!admin_command_ok(target->socket, &reply, report, "DEL %s", key)) return false;
+    const struct probe_key key = fault_probe_key(target);
+    if (!admin_command_ok(target->socket, NULL, report, "DEL %s", key.text)) return false;
     if (!catch_up(replication, target, report)) return false;
     replication->cut = true;
     if (swallows ? !replication_swallow(replication, target, report)
                  : !disconnect_replicas(replication, target, report))
         return false;
     for (int each = 0; each < replication->count; each++) target->driver->replica_lost(replication->replicas[each]);
-    if (!admin_command_ok(target->socket, &reply, report, "SET %s %s", key, name_of(target))) return false;
+    if (!admin_command_ok(target->socket, NULL, report, "SET %s %s", key.text, name_of(target))) return false;
     return !swallows || await_swallowed(replication, target, report);
 }
 
 void replication_resume(struct replication *replication, const struct fault_target *target) {
-    struct fault_report ignored;
-    struct admin_reply reply;
-    if (replication->paused) admin_command(target->socket, &reply, &ignored, "CLIENT UNPAUSE");
+    if (replication->paused) admin_command(target->socket, NULL, NULL, "CLIENT UNPAUSE");
     replication->paused = false;
 }
 
 void replication_mend(struct replication *replication, const struct fault_target *target) {
-    struct fault_report ignored;
-    struct admin_reply reply;
     char name[REPLICATION_NAME];
     if (replication->rule[0]) {
         struct fault_target link = link_of(replication, target, name);
-        proxy_rule_heal(&link, &ignored);
+        proxy_rule_heal(&link, NULL);
     } else if (replication->cut) {
-        admin_command(target->socket, &reply, &ignored, "ACL SETUSER default +psync +sync");
+        admin_command(target->socket, NULL, NULL, "ACL SETUSER default +psync +sync");
     }
     replication->cut = false;
     replication->rule[0] = '\0';

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "faults/proxy/resp.h"
 
 enum { PATH_SIZE = 512 };
 
@@ -55,46 +56,25 @@ static bool path_find(const char *directory, char path[PATH_SIZE], struct fault_
     return found || fault_fail(report, "the append-only file's manifest names no file that is written to");
 }
 
-/* The number between `at` and the end of its line, -1 without one. *end: the next line. */
-static long line_number(const struct file_bytes *bytes, size_t at, size_t *end) {
-    const char *newline = at < bytes->length ? memchr(bytes->at + at, '\n', bytes->length - at) : NULL;
-    if (!newline) return -1;
-    *end = (size_t)(newline - bytes->at) + 1;
-    return strtol(bytes->at + at, NULL, 10);
-}
-
-/* The end of the command at `at`, 0: it is incomplete. *name: its first word. */
-static size_t command_end(const struct file_bytes *bytes, size_t at, struct file_bytes *name) {
-    size_t next;
-    long words = bytes->at[at] == '*' ? line_number(bytes, at + 1, &next) : -1;
-    for (long each = 0; each < words; each++) {
-        long length = next < bytes->length && bytes->at[next] == '$' ? line_number(bytes, next + 1, &next) : -1;
-        if (length < 0 || (size_t)length + 2 > bytes->length - next) return 0;
-        if (each == 0) *name = (struct file_bytes){.at = bytes->at + next, .length = (size_t)length};
-        next += (size_t)length + 2;
-    }
-    return words > 0 ? next : 0;
-}
-
-static bool is_named(const struct file_bytes *name, const char *word) {
-    return name->length == strlen(word) && strncasecmp(name->at, word, name->length) == 0;
+/* One command, or one line: in the file those are annotations, and the scanner takes them for inline commands. False:
+ * it is incomplete. */
+static bool command_scan(const struct file_bytes *bytes, size_t at, struct resp_scanner *scanner) {
+    size_t used;
+    resp_start(scanner, RESP_REQUESTS);
+    return resp_scan(scanner, bytes->at + at, bytes->length - at, &used) == RESP_WHOLE;
 }
 
 /* The unit that begins at `at`; false: there is no complete one. */
 static bool unit_next(const struct file_bytes *bytes, size_t at, struct write_unit *unit) {
-    struct file_bytes name;
-    *unit = (struct write_unit){.begin = at};
-    if (at >= bytes->length) return false;
-    if (bytes->at[at] == '#') return line_number(bytes, at, &unit->end) >= 0;
-    unit->end = command_end(bytes, at, &name);
-    if (unit->end == 0) return false;
-    unit->is_write = !is_named(&name, "SELECT");
-    bool inside = is_named(&name, "MULTI");
+    struct resp_scanner command;
+    if (!command_scan(bytes, at, &command)) return false;
+    *unit = (struct write_unit){.begin = at, .end = at + command.length};
+    unit->is_write = command.type == '*' && !resp_word_is(&command.words[0], "SELECT");
+    bool inside = unit->is_write && resp_word_is(&command.words[0], "MULTI");
     while (inside && unit->end < bytes->length) {
-        size_t end = command_end(bytes, unit->end, &name);
-        if (end == 0) return false;
-        unit->end = end;
-        inside = !is_named(&name, "EXEC");
+        if (!command_scan(bytes, unit->end, &command)) return false;
+        unit->end += command.length;
+        inside = !resp_word_is(&command.words[0], "EXEC");
     }
     return true;
 }

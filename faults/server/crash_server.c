@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/process_end.h"
+#include "faults/common/process.h"
 #include "faults/common/real_time.h"
 #include "faults/common/replicas.h"
 #include "faults/server/append_only.h"
 #include "faults/server/postgres.h"
-#include "faults/server/postgres_crash.h"
 
 enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 5000, CLUSTER_LIMIT_MS = 60000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
 /* How old a write may be that is not on the disk yet. everysec: a sync is postponed by a second while another one is
@@ -31,6 +30,7 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
+/* As the choices of the option. */
 enum kept_data { DATA_KEPT, DATA_TAIL, DATA_NONE, DATA_CONFIGURED };
 
 struct crash_server_state {
@@ -41,32 +41,17 @@ struct crash_server_state {
     char run_id[48];
 };
 
-static struct crash_server_state *crash_server_state_of(struct fault_target *target) {
-    return (struct crash_server_state *)(void *)target->state;
-}
-
-static bool data_option(const struct fault_target *target, enum kept_data *data, struct fault_report *report) {
-    static const char *const NAMES[] = {
-        [DATA_KEPT] = "kept", [DATA_TAIL] = "tail", [DATA_NONE] = "none", [DATA_CONFIGURED] = "configured", NULL};
-    int choice;
-    if (!fault_option_choice(target, "data", NAMES, &choice, report)) return false;
-    *data = (enum kept_data)choice;
-    return true;
-}
-
 static bool run_id_read(const struct fault_target *target, char *run_id, size_t size, struct fault_report *report) {
-    struct admin_reply reply;
-    if (!admin_command_ok(target->socket, &reply, report, "INFO server")) return false;
-    return admin_reply_field(&reply, "run_id", run_id, size) || fault_fail(report, "%s says no run_id", target->name);
+    if (!admin_info_read(target->socket, "server", "run_id", run_id, size, report)) return false;
+    return run_id[0] || fault_fail(report, "%s says no run_id", target->name);
 }
 
 /* A replica would come back as a master: only its memory knew whom it follows. A sentinel has another role. */
 static bool is_master(const struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply;
-    char role[16] = "";
-    if (!admin_command_ok(target->socket, &reply, report, "INFO replication")) return false;
-    if (admin_reply_field(&reply, "role", role, sizeof role) && strcmp(role, "master") == 0) return true;
-    return fault_fail(report, "%s is no master, and this fault is for masters", target->name);
+    char role[16];
+    if (!admin_info_read(target->socket, "replication", "role", role, sizeof role, report)) return false;
+    return strcmp(role, "master") == 0 ||
+           fault_fail(report, "%s is no master, and this fault is for masters", target->name);
 }
 
 static bool writes_to_disk(const struct fault_target *target, struct fault_report *report) {
@@ -85,7 +70,7 @@ static bool crash_server_clock_read(const struct fault_target *target, int64_t *
 
 /* What a power failure leaves at worst, by the server's own settings. Snapshots do not count: a trial makes none. */
 static bool data_configured(struct fault_target *target, struct fault_report *report) {
-    struct crash_server_state *state = crash_server_state_of(target);
+    struct crash_server_state *state = (void *)target->state;
     char appends[8], syncs[16];
     int64_t now_s;
     if (!admin_setting_read(target->socket, "appendonly", appends, sizeof appends, report) ||
@@ -108,34 +93,30 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     return place->level == 0 || strcmp(path + place->base, "nodes.conf") == 0 ? 0 : remove(path);
 }
 
-static bool crash_server_forget(struct fault_target *target, enum kept_data data, int64_t lost,
-                                struct fault_report *report) {
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (data == DATA_KEPT) return true;
-    if (data == DATA_TAIL)
-        return append_only_cut(
-            target->directory,
-            &(struct append_only_cut){key, LAST, LEFT, (long)lost, crash_server_state_of(target)->since_s}, report);
+static bool crash_server_forget(struct fault_target *target, int64_t lost, struct fault_report *report) {
+    const struct crash_server_state *state = (void *)target->state;
+    const struct probe_key key = fault_probe_key(target);
+    const struct append_only_cut cut = {key.text, LAST, LEFT, (long)lost, state->since_s};
+    if (state->kept == DATA_KEPT) return true;
+    if (state->kept == DATA_TAIL) return append_only_cut(target->directory, &cut, report);
     return nftw(target->directory, remove_entry, DIRECTORIES_OPEN, FTW_DEPTH | FTW_PHYS) == 0 ||
            fault_fail(report, "%.150s: %.60s", target->directory, strerror(errno));
 }
 
 static bool write_last(const struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (!admin_command_within(target->socket, WRITE_LIMIT_MS, &reply, report, "SET %s %s", key, LAST)) return false;
+    const struct probe_key key = fault_probe_key(target);
+    if (!admin_command_within(target->socket, WRITE_LIMIT_MS, &reply, report, "SET %s %s", key.text, LAST))
+        return false;
     return !reply.error || fault_fail(report, "%s refuses writes: %.150s", target->name, reply.text);
 }
 
 static bool crash_server_inject(struct fault_target *target, struct fault_report *report) {
-    struct crash_server_state *state = crash_server_state_of(target);
-    enum kept_data data;
+    struct crash_server_state *state = (void *)target->state;
+    int data = fault_option_choice(target, "data", FAULT_CHOICES("kept", "tail", "none", "configured"), report);
     int64_t lost;
-    if (!data_option(target, &data, report) || !fault_option_number(target, "lost", 1, LOST_MOST, &lost, report))
-        return false;
-    state->kept = data;
+    if (data < 0 || !fault_option_number(target, "lost", 1, LOST_MOST, &lost, report)) return false;
+    state->kept = (enum kept_data)data;
     if (is_postgres(target) && data != DATA_KEPT)
         return fault_fail(report, "%s keeps what was committed: data=kept", target->name);
     if (is_postgres(target)) return postgres_crash_inject(target, report);
@@ -147,7 +128,7 @@ static bool crash_server_inject(struct fault_target *target, struct fault_report
     if (state->replicas > 0) replicas_leave(target);
     target->driver->server_silent(target->driver->scheduler, target->server, true);
     state->killed = true;
-    if (!process_end(target->pid, report) || !crash_server_forget(target, state->kept, lost, report)) return false;
+    if (!process_end(target->pid, report) || !crash_server_forget(target, lost, report)) return false;
     return target->driver->settle(target->driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
@@ -166,7 +147,7 @@ static bool cluster_await(const struct fault_target *target, struct fault_report
 }
 
 static bool crash_server_heal(struct fault_target *target, struct fault_report *report) {
-    struct crash_server_state *state = crash_server_state_of(target);
+    struct crash_server_state *state = (void *)target->state;
     if (is_postgres(target)) return postgres_crash_heal(target, report);
     if (!state->killed) return true;
     if (!target->driver->server_restart(target->server))
@@ -179,21 +160,20 @@ static bool crash_server_heal(struct fault_target *target, struct fault_report *
 
 /* The run_id has changed, and the key is what it should be; then the key is removed. */
 static bool crash_server_prove(struct fault_target *target, struct fault_report *report) {
+    const struct crash_server_state *state = (void *)target->state;
     char run_id[48];
-    struct admin_reply found, removed;
-    enum kept_data data = crash_server_state_of(target)->kept;
-    char key[PROBE_KEY];
+    struct admin_reply found;
     if (is_postgres(target)) return postgres_crash_prove(target, report);
-    fault_probe_key(target, key);
+    const struct probe_key key = fault_probe_key(target);
     if (!run_id_read(target, run_id, sizeof run_id, report)) return false;
-    if (!admin_command_ok(target->socket, &found, report, "GET %s", key) ||
-        !admin_command_ok(target->socket, &removed, report, "DEL %s", key))
+    if (!admin_command_ok(target->socket, &found, report, "GET %s", key.text) ||
+        !admin_command_ok(target->socket, NULL, report, "DEL %s", key.text))
         return false;
-    bool another = strcmp(run_id, crash_server_state_of(target)->run_id) != 0;
+    bool another = strcmp(run_id, state->run_id) != 0;
     snprintf(report->text, sizeof report->text, "run_id %.8s, before %.8s; what was written last is %.60s", run_id,
-             crash_server_state_of(target)->run_id, found.missing ? "lost" : found.text);
-    if (data == DATA_NONE) return another && found.missing;
-    return another && strcmp(found.text, data == DATA_KEPT ? LAST : LEFT) == 0;
+             state->run_id, found.missing ? "lost" : found.text);
+    if (state->kept == DATA_NONE) return another && found.missing;
+    return another && strcmp(found.text, state->kept == DATA_KEPT ? LAST : LEFT) == 0;
 }
 
 const struct fault FAULT_CRASH_SERVER = {

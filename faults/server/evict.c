@@ -24,29 +24,20 @@ struct evict_state {
     char policy[32], memory[32];
 };
 
-static struct evict_state *evict_state_of(struct fault_target *target) {
-    return (struct evict_state *)(void *)target->state;
-}
-
-static const char *policy_of(const struct fault_target *target) {
-    return fault_option_text(target, "policy");
-}
-
 static bool evicts(const struct fault_target *target) {
-    return strcmp(policy_of(target), "noeviction") != 0;
+    return strcmp(fault_option_text(target, "policy"), "noeviction") != 0;
 }
 
 static long long evicted_count(const struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply;
     char count[32];
-    if (!admin_command_ok(target->socket, &reply, report, "INFO stats")) return -1;
-    return admin_reply_field(&reply, "evicted_keys", count, sizeof count) ? strtoll(count, NULL, 10) : -1;
+    if (!admin_info_read(target->socket, "stats", "evicted_keys", count, sizeof count, report)) return -1;
+    return count[0] ? strtoll(count, NULL, 10) : -1;
 }
 
 /* How many keys of its databases ("keys=3,expires=1,...") the policy may evict. */
 static long long candidates_count(const struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
-    bool only_leased = strncmp(policy_of(target), "volatile", 8) == 0;
+    bool only_leased = strncmp(fault_option_text(target, "policy"), "volatile", 8) == 0;
     const char *what = only_leased ? ",expires=" : ":keys=";
     long long count = 0;
     if (!admin_command_ok(target->socket, &reply, report, "INFO keyspace")) return 0;
@@ -56,11 +47,10 @@ static long long candidates_count(const struct fault_target *target, struct faul
 }
 
 static bool evict_restore(struct fault_target *target, struct fault_report *report) {
-    struct evict_state *state = evict_state_of(target);
-    struct admin_reply reply;
+    struct evict_state *state = (void *)target->state;
     if (!state->changed) return true;
-    if (!admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory %s", state->memory) ||
-        !admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory-policy %s", state->policy))
+    if (!admin_command_ok(target->socket, NULL, report, "CONFIG SET maxmemory %s", state->memory) ||
+        !admin_command_ok(target->socket, NULL, report, "CONFIG SET maxmemory-policy %s", state->policy))
         return false;
     state->changed = false;
     return true;
@@ -69,19 +59,17 @@ static bool evict_restore(struct fault_target *target, struct fault_report *repo
 /* The server evicts before every write; on a slow machine several writes are needed until all candidates are evicted. A
  * write that succeeded is a candidate itself, so it is deleted. */
 static bool press(struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
+    const struct probe_key key = fault_probe_key(target);
     for (int each = 0; each < WRITES_MOST; each++) {
-        if (!admin_command(target->socket, &reply, report, "SET %s written", key)) return false;
-        if (!admin_command(target->socket, &reply, report, "DEL %s", key)) return false;
+        if (!admin_command(target->socket, NULL, report, "SET %s written", key.text)) return false;
+        if (!admin_command(target->socket, NULL, report, "DEL %s", key.text)) return false;
         if (candidates_count(target, report) == 0) return true;
     }
     return fault_fail(report, "keys were left after %d writes", WRITES_MOST);
 }
 
 static bool evict_inject(struct fault_target *target, struct fault_report *report) {
-    struct evict_state *state = evict_state_of(target);
+    struct evict_state *state = (void *)target->state;
     struct admin_reply reply;
     const char *key = fault_option_text(target, "key");
     if (*key && !admin_command_ok(target->socket, &reply, report, "EXISTS %s", key)) return false;
@@ -90,7 +78,8 @@ static bool evict_inject(struct fault_target *target, struct fault_report *repor
     if (state->evicted < 0) return false;
     if (!admin_setting_read(target->socket, "maxmemory", state->memory, sizeof state->memory, report) ||
         !admin_setting_read(target->socket, "maxmemory-policy", state->policy, sizeof state->policy, report) ||
-        !admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory-policy %s", policy_of(target)))
+        !admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory-policy %s",
+                          fault_option_text(target, "policy")))
         return false;
     state->changed = true;
     if (!admin_command_ok(target->socket, &reply, report, "CONFIG SET maxmemory 1")) return false;
@@ -98,24 +87,13 @@ static bool evict_inject(struct fault_target *target, struct fault_report *repor
     return press(target, report) && evict_restore(target, report);
 }
 
-static bool prove_refused(struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply, removed;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (!admin_command(target->socket, &reply, report, "SET %s written", key)) return false;
-    snprintf(report->text, sizeof report->text, "a write is answered: %.200s", reply.text);
-    if (strncmp(reply.text, "OOM", 3) == 0) return true;
-    struct fault_report ignored;
-    admin_command(target->socket, &removed, &ignored, "DEL %s", key);
-    return false;
-}
-
 static bool evict_prove(struct fault_target *target, struct fault_report *report) {
+    const struct evict_state *state = (void *)target->state;
     struct admin_reply reply = {0};
     const char *key = fault_option_text(target, "key");
-    if (!evicts(target)) return prove_refused(target, report);
+    if (!evicts(target)) return admin_write_refused(target, FAULT_CHOICES("OOM"), report);
     if (*key && !admin_command_ok(target->socket, &reply, report, "EXISTS %s", key)) return false;
-    long long count = evicted_count(target, report) - evict_state_of(target)->evicted;
+    long long count = evicted_count(target, report) - state->evicted;
     snprintf(report->text, sizeof report->text, "%lld keys evicted%s%.60s%s", count, *key ? ", " : "", key,
              !*key          ? ""
              : reply.number ? " is there"

@@ -4,30 +4,25 @@
 #include "faults/common/admin_command.h"
 
 static bool flush_inject(struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    return admin_command_ok(target->socket, &reply, report, "SET %s here", key) &&
-           admin_command_ok(target->socket, &reply, report, "FLUSHALL SYNC");
+    const struct probe_key key = fault_probe_key(target);
+    return admin_command_ok(target->socket, NULL, report, "SET %s here", key.text) &&
+           admin_command_ok(target->socket, NULL, report, "FLUSHALL SYNC");
 }
 
 /* By the fault's own key: clients may have written again since. */
 static bool flush_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply mark, size;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
+    const struct probe_key key = fault_probe_key(target);
     if (!admin_command_ok(target->socket, &size, report, "DBSIZE")) return false;
-    if (!admin_command_ok(target->socket, &mark, report, "EXISTS %s", key)) return false;
-    snprintf(report->text, sizeof report->text, "the key %s is %s, %lld keys are there", key,
+    if (!admin_command_ok(target->socket, &mark, report, "EXISTS %s", key.text)) return false;
+    snprintf(report->text, sizeof report->text, "the key %s is %s, %lld keys are there", key.text,
              mark.number ? "still there" : "gone", size.number);
     return mark.number == 0;
 }
 
 static bool flush_heal(struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    return admin_command_ok(target->socket, &reply, report, "DEL %s", key);
+    const struct probe_key key = fault_probe_key(target);
+    return admin_command_ok(target->socket, NULL, report, "DEL %s", key.text);
 }
 
 const struct fault FAULT_FLUSH = {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/admin_connection.h"
 
 static const struct fault_option_type OPTIONS[] = {
     {"type", "all", "which connections: normal, pubsub (subscribers) or all of both; never those of replicas"},
@@ -17,14 +16,6 @@ static const struct fault_option_type OPTIONS[] = {
 struct kill_connections_state {
     long long killed, newest; /* how many, and the highest id among them */
 };
-
-static struct kill_connections_state *kill_connections_state_of(struct fault_target *target) {
-    return (struct kill_connections_state *)(void *)target->state;
-}
-
-static bool is_own(const char *line) {
-    return strstr(line, " name=" ADMIN_CONNECTION_NAME " ") != NULL;
-}
 
 /* Calls a function for every client connection that the server lists; false with a sentence when it does not list them.
  */
@@ -36,8 +27,9 @@ static bool each_client(redisContext *link, const char *type, struct fault_repor
     if (!listed) fault_fail(report, "CLIENT LIST: %.100s", list && list->str ? list->str : link->errstr);
     char *rest = NULL;
     for (char *line = listed ? strtok_r(list->str, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
-        if (strncmp(line, "id=", 3) == 0 && !is_own(line)) each(link, strtoll(line + 3, NULL, 10), state);
-    if (list) freeReplyObject(list);
+        if (strncmp(line, "id=", 3) == 0 && !strstr(line, " name=" ADMIN_CONNECTION_NAME " "))
+            each(link, strtoll(line + 3, NULL, 10), state);
+    freeReplyObject(list);
     return listed;
 }
 
@@ -46,7 +38,7 @@ static void kill_one(redisContext *link, long long id, struct kill_connections_s
     bool killed = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
     state->killed += killed;
     if (killed && id > state->newest) state->newest = id;
-    if (reply) freeReplyObject(reply);
+    freeReplyObject(reply);
 }
 
 /* Connections that were opened later have higher ids. */
@@ -59,35 +51,28 @@ static void count_left(redisContext *link, long long id, struct kill_connections
 static bool each_of_type(struct fault_target *target, struct fault_report *report,
                          void (*each)(redisContext *link, long long id, struct kill_connections_state *state),
                          struct kill_connections_state *state) {
-    static const char *const TYPES[] = {"normal", "pubsub", "all", NULL};
-    int type;
-    if (!fault_option_choice(target, "type", TYPES, &type, report)) return false;
-    redisContext *link = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
+    enum { NORMAL, PUBSUB, ALL };
+    int type = fault_option_choice(target, "type", FAULT_CHOICES("normal", "pubsub", "all"), report);
+    redisContext *link = type >= 0 ? admin_connection_open(target->socket, report) : NULL;
     if (!link) return false;
-    bool all = strcmp(TYPES[type], "all") == 0;
-    bool listed = each_client(link, all ? "normal" : TYPES[type], report, each, state) &&
-                  (!all || each_client(link, "pubsub", report, each, state));
+    bool listed = (type == PUBSUB || each_client(link, "normal", report, each, state)) &&
+                  (type == NORMAL || each_client(link, "pubsub", report, each, state));
     redisFree(link);
     return listed;
 }
 
 static bool kill_connections_inject(struct fault_target *target, struct fault_report *report) {
-    if (!each_of_type(target, report, kill_one, kill_connections_state_of(target))) return false;
+    if (!each_of_type(target, report, kill_one, (void *)target->state)) return false;
     return target->driver->settle(target->driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 static bool kill_connections_prove(struct fault_target *target, struct fault_report *report) {
-    struct kill_connections_state seen = *kill_connections_state_of(target);
+    const struct kill_connections_state *state = (void *)target->state;
+    struct kill_connections_state seen = *state;
     if (seen.killed == 0) return fault_fail(report, "there was no such connection to close");
     if (!each_of_type(target, report, count_left, &seen)) return false;
-    snprintf(report->text, sizeof report->text, "%lld of %lld connections are gone", seen.killed,
-             kill_connections_state_of(target)->killed);
-    return seen.killed == kill_connections_state_of(target)->killed;
-}
-
-static bool kill_connections_heal(struct fault_target *target, struct fault_report *report) {
-    (void)target, (void)report;
-    return true; /* a client that needs a connection opens one */
+    snprintf(report->text, sizeof report->text, "%lld of %lld connections are gone", seen.killed, state->killed);
+    return seen.killed == state->killed;
 }
 
 const struct fault FAULT_KILL_CONNECTIONS = {
@@ -103,5 +88,4 @@ const struct fault FAULT_KILL_CONNECTIONS = {
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = kill_connections_inject,
     .prove = kill_connections_prove,
-    .heal = kill_connections_heal,
 };

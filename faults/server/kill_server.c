@@ -5,38 +5,36 @@
 #include <stdio.h>
 
 #include "faults/common/fault.h"
-#include "faults/common/process_end.h"
+#include "faults/common/process.h"
 
 struct kill_server_state {
     bool killed, restarted;
 };
 
-static struct kill_server_state *kill_server_state_of(struct fault_target *target) {
-    return (struct kill_server_state *)(void *)target->state;
-}
-
 static bool kill_server_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
+    struct kill_server_state *state = (void *)target->state;
     driver->unreliable(driver->scheduler);
     driver->server_silent(driver->scheduler, target->server, true);
-    kill_server_state_of(target)->killed = true;
+    state->killed = true;
     if (!process_end(target->pid, report)) return false;
     return driver->settle(driver->scheduler) || fault_fail(report, "not every server answers");
 }
 
 static bool kill_server_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    if (!kill_server_state_of(target)->killed) return true;
+    struct kill_server_state *state = (void *)target->state;
+    if (!state->killed) return true;
     if (!driver->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
-    kill_server_state_of(target)->killed = false;
-    kill_server_state_of(target)->restarted = true;
+    *state = (struct kill_server_state){.restarted = true};
     driver->server_silent(driver->scheduler, target->server, false);
     return true;
 }
 
 /* process_end has seen its end; server_restart has seen that it answers again. */
 static bool kill_server_prove(struct fault_target *target, struct fault_report *report) {
-    if (!kill_server_state_of(target)->restarted) return fault_fail(report, "%s does not run again", target->name);
+    const struct kill_server_state *state = (void *)target->state;
+    if (!state->restarted) return fault_fail(report, "%s does not run again", target->name);
     if (kill(target->pid, 0) == 0) return fault_fail(report, "process %d still exists", target->pid);
     return snprintf(report->text, sizeof report->text, "process %d has ended, another answers", target->pid) > 0;
 }

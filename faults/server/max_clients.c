@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/admin_connection.h"
 #include "faults/common/real_time.h"
 
 enum { REFUSAL_LIMIT_MS = 5000 };
@@ -15,10 +14,6 @@ struct max_clients_state {
     redisContext *link; /* NULL: the limit is unchanged */
     char before[16];
 };
-
-static struct max_clients_state *max_clients_state_of(struct fault_target *target) {
-    return (struct max_clients_state *)(void *)target->state;
-}
 
 static int field(const redisReply *reply, const char *name) {
     const char *found = reply && reply->str ? strstr(reply->str, name) : NULL;
@@ -35,12 +30,12 @@ static int connections_count(redisContext *link) {
 }
 
 static bool max_clients_inject(struct fault_target *target, struct fault_report *report) {
-    struct max_clients_state *state = max_clients_state_of(target);
+    struct max_clients_state *state = (void *)target->state;
     if (!admin_setting_read(target->socket, "maxclients", state->before, sizeof state->before, report)) return false;
     if (!target->driver->server_answers(target->driver->scheduler, target->server))
         return fault_fail(report, "%s does not answer", target->name);
     target->driver->unreliable(target->driver->scheduler); /* when a refusal arrives depends on the machine */
-    redisContext *link = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
+    redisContext *link = admin_connection_open(target->socket, report);
     if (!link) return false;
     int count = connections_count(link);
     if (count > 0 && admin_connection_command(link, report, "CONFIG SET maxclients %d", count)) {
@@ -67,11 +62,10 @@ static bool max_clients_prove(struct fault_target *target, struct fault_report *
 
 /* A server that was restarted meanwhile has its configured limit: the old connection is lost, a new one is accepted. */
 static bool max_clients_heal(struct fault_target *target, struct fault_report *report) {
-    struct max_clients_state *state = max_clients_state_of(target);
-    struct admin_reply reply;
+    struct max_clients_state *state = (void *)target->state;
     if (!state->link) return true;
     bool healed = admin_connection_command(state->link, report, "CONFIG SET maxclients %s", state->before) ||
-                  admin_command_ok(target->socket, &reply, report, "CONFIG SET maxclients %s", state->before);
+                  admin_command_ok(target->socket, NULL, report, "CONFIG SET maxclients %s", state->before);
     redisFree(state->link);
     state->link = NULL;
     return healed;

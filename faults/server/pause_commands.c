@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/admin_connection.h"
 #include "faults/common/replicas.h"
 
 enum { UNANSWERED_MS = 100 };
@@ -24,46 +23,38 @@ struct pause_commands_state {
     redisContext *monitor; /* of a pause of all */
 };
 
-static struct pause_commands_state *pause_commands_state_of(struct fault_target *target) {
-    return (struct pause_commands_state *)(void *)target->state;
-}
-
 static bool pause_all(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = pause_commands_state_of(target);
-    struct admin_reply reply;
-    redisContext *monitor = admin_connection_open(target->socket, ADMIN_LIMIT_MS, report);
+    struct pause_commands_state *state = (void *)target->state;
+    redisContext *monitor = admin_connection_open(target->socket, report);
     state->paused = monitor && admin_connection_command(monitor, report, "MONITOR") &&
-                    admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %lld ALL", PAUSE_MS);
+                    admin_command_ok(target->socket, NULL, report, "CLIENT PAUSE %lld ALL", PAUSE_MS);
     if (state->paused) {
         state->monitor = monitor;
         target->driver->server_silent(target->driver->scheduler, target->server, true);
-    } else if (monitor) {
+    } else {
         redisFree(monitor);
     }
     return state->paused;
 }
 
 static bool pause_commands_inject(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = pause_commands_state_of(target);
-    struct admin_reply reply;
-    static const char *const MODES[] = {"write", "all", NULL};
-    int mode;
-    if (!fault_option_choice(target, "mode", MODES, &mode, report)) return false;
+    struct pause_commands_state *state = (void *)target->state;
+    int mode = fault_option_choice(target, "mode", FAULT_CHOICES("write", "all"), report);
+    if (mode < 0) return false;
     state->all = mode == 1;
     target->driver->unreliable(target->driver->scheduler);
     if (state->all) return pause_all(target, report);
     state->replicas = replicas_connected(target->socket, report);
     if (state->replicas > 0) replicas_leave(target);
-    state->paused = admin_command_ok(target->socket, &reply, report, "CLIENT PAUSE %lld WRITE", PAUSE_MS);
+    state->paused = admin_command_ok(target->socket, NULL, report, "CLIENT PAUSE %lld WRITE", PAUSE_MS);
     return state->paused;
 }
 
 /* The write has no effect if it runs after all. */
 static bool pause_commands_prove(struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (admin_command_within(target->socket, UNANSWERED_MS, &reply, report, "DEL %s", key))
+    const struct probe_key key = fault_probe_key(target);
+    if (admin_command_within(target->socket, UNANSWERED_MS, &reply, report, "DEL %s", key.text))
         return fault_fail(report, "a write is answered: %.200s", reply.text);
     snprintf(report->text, sizeof report->text, "a write is not answered within %d ms", UNANSWERED_MS);
     return true;
@@ -85,10 +76,9 @@ static bool monitor_command(redisContext *monitor, const char *command, const ch
 /* A client that closed its connection meanwhile takes its command back once the server has noticed: that comes first.
  */
 static bool unpause(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = pause_commands_state_of(target);
-    struct admin_reply reply;
+    struct pause_commands_state *state = (void *)target->state;
     target->driver->settle(target->driver->scheduler);
-    if (!state->all) return admin_command_ok(target->socket, &reply, report, "CLIENT UNPAUSE");
+    if (!state->all) return admin_command_ok(target->socket, NULL, report, "CLIENT UNPAUSE");
     if (!state->monitor) return true;
     if (monitor_command(state->monitor, "PING", "PONG")) monitor_command(state->monitor, "CLIENT UNPAUSE", "OK");
     redisFree(state->monitor);
@@ -98,12 +88,10 @@ static bool unpause(struct fault_target *target, struct fault_report *report) {
 
 /* The DEL at the end runs after all commands that had to wait. A server that was restarted meanwhile is not paused. */
 static bool pause_commands_heal(struct fault_target *target, struct fault_report *report) {
-    struct pause_commands_state *state = pause_commands_state_of(target);
-    struct admin_reply reply;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
+    struct pause_commands_state *state = (void *)target->state;
+    const struct probe_key key = fault_probe_key(target);
     if (!state->paused) return true;
-    if (!unpause(target, report) || !admin_command_ok(target->socket, &reply, report, "DEL %s", key)) return false;
+    if (!unpause(target, report) || !admin_command_ok(target->socket, NULL, report, "DEL %s", key.text)) return false;
     if (state->all) target->driver->server_silent(target->driver->scheduler, target->server, false);
     state->paused = false;
     return state->replicas == 0 || replicas_return(target, state->replicas, report);

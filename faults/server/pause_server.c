@@ -14,7 +14,7 @@ struct pause_server_state {
 
 static bool pause_server_inject(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct pause_server_state *state = (struct pause_server_state *)(void *)target->state;
+    struct pause_server_state *state = (void *)target->state;
     driver->unreliable(driver->scheduler);
     driver->server_silent(driver->scheduler, target->server, true);
     state->silent = true;
@@ -22,10 +22,8 @@ static bool pause_server_inject(struct fault_target *target, struct fault_report
 }
 
 static bool answers(const struct fault_target *target) {
-    struct fault_report unused;
-    struct admin_reply reply;
     if (is_postgres(target)) return postgres_answers(target, SILENCE_MS);
-    return admin_command_within(target->socket, SILENCE_MS, &reply, &unused, "PING");
+    return admin_command_within(target->socket, SILENCE_MS, NULL, NULL, "PING");
 }
 
 static bool pause_server_prove(struct fault_target *target, struct fault_report *report) {
@@ -41,8 +39,7 @@ static bool pause_server_prove(struct fault_target *target, struct fault_report 
 /* The server has to answer again, unless another fault prevents it. */
 static bool pause_server_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct pause_server_state *state = (struct pause_server_state *)(void *)target->state;
-    struct admin_reply reply;
+    struct pause_server_state *state = (void *)target->state;
     bool continues = (is_postgres(target) ? postgres_continue : process_continue)(target, &state->sent, report);
     if (!state->silent) return true;
     state->silent = false;
@@ -50,7 +47,7 @@ static bool pause_server_heal(struct fault_target *target, struct fault_report *
     if (!continues || !target->socket || !driver->server_works(driver->scheduler, target->server)) return continues;
     if (is_postgres(target))
         return postgres_answers(target, RETURN_LIMIT_MS) || fault_fail(report, "%s does not answer", target->name);
-    return admin_command_ok(target->socket, &reply, report, "PING");
+    return admin_command_ok(target->socket, NULL, report, "PING");
 }
 
 const struct fault FAULT_PAUSE_SERVER = {

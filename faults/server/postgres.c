@@ -1,5 +1,6 @@
 #include "faults/server/postgres.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "faults/common/process.h"
-#include "faults/common/process_end.h"
 #include "faults/common/real_time.h"
 
 enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_MS = 60000, POLL_US = 100 };
@@ -110,9 +110,61 @@ bool postgres_prove_stopped(const struct fault_target *target, struct fault_repo
  * they end: so they are killed while the postmaster is stopped. */
 bool postgres_end(int pid, struct fault_report *report) {
     struct server_processes processes;
-    struct fault_report unused;
     if (!stop_one(pid, report)) return false;
     processes_read(pid, &processes);
-    for (int each = 1; each < processes.count; each++) process_end(processes.pid[each], &unused);
+    for (int each = 1; each < processes.count; each++) process_end(processes.pid[each], NULL);
     return process_end(pid, report);
+}
+
+/* --- crash-server --- */
+
+enum { STATEMENT = 128 };
+
+/* The position of the last checkpoint in the log: recovery ends with a new one. */
+static const char CHECKPOINT[] = "SELECT (checkpoint_lsn - '0/0')::bigint FROM pg_control_checkpoint()";
+
+struct postgres_crash_state {
+    bool killed;
+    int64_t checkpoint;
+    int64_t written; /* the number of a large object: needs no table */
+};
+_Static_assert(sizeof(struct postgres_crash_state) <= FAULT_STATE, "fits the target's state");
+
+bool postgres_crash_inject(struct fault_target *target, struct fault_report *report) {
+    struct postgres_crash_state *state = (void *)target->state;
+    const struct fault_driver *driver = target->driver;
+    if (!postgres_query(target, CHECKPOINT, &state->checkpoint, report) ||
+        !postgres_query(target, "SELECT lo_create(0)", &state->written, report))
+        return false;
+    driver->unreliable(driver->scheduler);
+    driver->server_silent(driver->scheduler, target->server, true);
+    state->killed = true;
+    if (!postgres_end(target->pid, report)) return false;
+    return driver->settle(driver->scheduler) || fault_fail(report, "not every server answers");
+}
+
+bool postgres_crash_heal(struct fault_target *target, struct fault_report *report) {
+    struct postgres_crash_state *state = (void *)target->state;
+    const struct fault_driver *driver = target->driver;
+    if (!state->killed) return true;
+    if (!driver->server_restart(target->server)) return fault_fail(report, "%s did not start again", target->name);
+    state->killed = false;
+    driver->server_silent(driver->scheduler, target->server, false);
+    return true;
+}
+
+bool postgres_crash_prove(struct fault_target *target, struct fault_report *report) {
+    struct postgres_crash_state *state = (void *)target->state;
+    char statement[STATEMENT];
+    int64_t checkpoint, kept, removed = 0;
+    snprintf(statement, sizeof statement, "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = %" PRId64,
+             state->written);
+    if (!postgres_query(target, CHECKPOINT, &checkpoint, report) || !postgres_query(target, statement, &kept, report))
+        return false;
+    snprintf(statement, sizeof statement, "SELECT lo_unlink(%" PRId64 ")", state->written);
+    if (kept == 1 && !postgres_query(target, statement, &removed, report)) return false;
+    snprintf(report->text, sizeof report->text,
+             "its log was recovered up to %" PRIX64 ", before %" PRIX64 "; what was committed last is %s", checkpoint,
+             state->checkpoint, kept ? "there" : "lost");
+    return checkpoint > state->checkpoint && kept == 1;
 }

@@ -19,3 +19,8 @@ bool postgres_prove_stopped(const struct fault_target *target, struct fault_repo
 
 /* Kills a postmaster and all its children; returns when the last has ended. */
 bool postgres_end(int pid, struct fault_report *report);
+
+/* crash-server: killed with all its children, and started again with what it had committed. */
+bool postgres_crash_inject(struct fault_target *target, struct fault_report *report);
+bool postgres_crash_heal(struct fault_target *target, struct fault_report *report);
+bool postgres_crash_prove(struct fault_target *target, struct fault_report *report);

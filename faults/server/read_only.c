@@ -21,62 +21,46 @@ struct read_only_state {
     char before[16];
 };
 
-static struct read_only_state *read_only_state_of(struct fault_target *target) {
-    return (struct read_only_state *)(void *)target->state;
-}
-
 static bool require_more(struct fault_target *target, struct fault_report *report) {
-    struct read_only_state *state = read_only_state_of(target);
-    struct admin_reply reply;
+    struct read_only_state *state = (void *)target->state;
     if (!admin_setting_read(target->socket, SETTING, state->before, sizeof state->before, report)) return false;
     state->requires_more =
-        admin_command_ok(target->socket, &reply, report, "CONFIG SET %s %d", SETTING, state->replicas + 1);
+        admin_command_ok(target->socket, NULL, report, "CONFIG SET %s %d", SETTING, state->replicas + 1);
     return state->requires_more;
 }
 
 /* Nothing listens at port 1 of the loopback interface, so the server never finds a master whose data would replace its
  * own. */
 static bool read_only_demote(struct fault_target *target, struct fault_report *report) {
-    struct read_only_state *state = read_only_state_of(target);
-    struct admin_reply reply;
-    char role[16] = "";
-    if (!admin_command_ok(target->socket, &reply, report, "INFO replication")) return false;
-    if (!admin_reply_field(&reply, "role", role, sizeof role) || strcmp(role, "master") != 0)
-        return fault_fail(report, "%s is a replica already", target->name);
+    struct read_only_state *state = (void *)target->state;
+    char role[16];
+    if (!admin_info_read(target->socket, "replication", "role", role, sizeof role, report)) return false;
+    if (strcmp(role, "master") != 0) return fault_fail(report, "%s is a replica already", target->name);
     if (state->replicas > 0) replicas_leave(target);
-    state->demoted = admin_command_ok(target->socket, &reply, report, "REPLICAOF 127.0.0.1 1");
+    state->demoted = admin_command_ok(target->socket, NULL, report, "REPLICAOF 127.0.0.1 1");
     return state->demoted;
 }
 
 static bool read_only_inject(struct fault_target *target, struct fault_report *report) {
-    static const char *const HOW[] = {"min-replicas", "replica", NULL};
-    int how;
-    if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
-    read_only_state_of(target)->replicas = replicas_connected(target->socket, report);
+    struct read_only_state *state = (void *)target->state;
+    int how = fault_option_choice(target, "how", FAULT_CHOICES("min-replicas", "replica"), report);
+    if (how < 0) return false;
+    state->replicas = replicas_connected(target->socket, report);
     return how == 0 ? require_more(target, report) : read_only_demote(target, report);
 }
 
 static bool read_only_prove(struct fault_target *target, struct fault_report *report) {
-    struct admin_reply reply, removed;
-    char key[PROBE_KEY];
-    fault_probe_key(target, key);
-    if (!admin_command(target->socket, &reply, report, "SET %s written", key)) return false;
-    snprintf(report->text, sizeof report->text, "a write is answered: %.200s", reply.text);
-    if (strncmp(reply.text, "READONLY", 8) == 0 || strncmp(reply.text, "NOREPLICAS", 10) == 0) return true;
-    struct fault_report ignored;
-    admin_command(target->socket, &removed, &ignored, "DEL %s", key);
-    return false;
+    return admin_write_refused(target, FAULT_CHOICES("READONLY", "NOREPLICAS"), report);
 }
 
 static bool read_only_heal(struct fault_target *target, struct fault_report *report) {
-    struct read_only_state *state = read_only_state_of(target);
-    struct admin_reply reply;
+    struct read_only_state *state = (void *)target->state;
     if (state->requires_more &&
-        !admin_command_ok(target->socket, &reply, report, "CONFIG SET %s %s", SETTING, state->before))
+        !admin_command_ok(target->socket, NULL, report, "CONFIG SET %s %s", SETTING, state->before))
         return false;
     state->requires_more = false;
     if (!state->demoted) return true;
-    if (!admin_command_ok(target->socket, &reply, report, "REPLICAOF NO ONE")) return false;
+    if (!admin_command_ok(target->socket, NULL, report, "REPLICAOF NO ONE")) return false;
     if (state->replicas > 0 && !replicas_return(target, state->replicas, report)) return false;
     state->demoted = false;
     return true;

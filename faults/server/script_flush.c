@@ -24,11 +24,6 @@ static bool script_flush_prove(struct fault_target *target, struct fault_report 
     return gone;
 }
 
-static bool script_flush_heal(struct fault_target *target, struct fault_report *report) {
-    (void)target, (void)report;
-    return true; /* a client that needs a script sends it again */
-}
-
 const struct fault FAULT_SCRIPT_FLUSH = {
     .row = &FAULT_ROWS[FAULT_ID_SCRIPT_FLUSH],
     .explanation =
@@ -39,5 +34,4 @@ const struct fault FAULT_SCRIPT_FLUSH = {
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = script_flush_inject,
     .prove = script_flush_prove,
-    .heal = script_flush_heal,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/admin_connection.h"
 #include "faults/common/real_time.h"
 
 enum { SILENCE_MS = 50, BUSY_LIMIT_MS = 60000, POLL_US = 2000, LONGEST_MS = 600000 };
@@ -20,10 +19,6 @@ static const struct fault_option_type OPTIONS[] = {
     {0},
 };
 
-static struct slow_server_state *slow_server_state_of(struct fault_target *target) {
-    return (struct slow_server_state *)(void *)target->state;
-}
-
 static bool is_busy(const struct admin_reply *reply) {
     return reply->error && strncmp(reply->text, "BUSY", 4) == 0;
 }
@@ -33,15 +28,12 @@ static bool is_busy(const struct admin_reply *reply) {
  * whatever the speed of the machine. */
 static bool inject_script(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct slow_server_state *state = slow_server_state_of(target);
-    struct fault_report unused;
+    struct slow_server_state *state = (void *)target->state;
     struct admin_reply reply;
-    if (!admin_command_ok(target->socket, &reply, report, "CONFIG GET lua-time-limit")) return false;
-    const char *limit = strchr(reply.text, '\n');
-    if (!limit) return fault_fail(report, "it has no lua-time-limit");
-    snprintf(state->limit_ms, sizeof state->limit_ms, "%.15s", limit + 1);
-    if (!admin_command_ok(target->socket, &reply, report, "CONFIG SET lua-time-limit 1")) return false;
-    if (admin_command_within(target->socket, SILENCE_MS, &reply, &unused, "EVAL %s 0", "while true do end"))
+    if (!admin_setting_read(target->socket, "lua-time-limit", state->limit_ms, sizeof state->limit_ms, report) ||
+        !admin_command_ok(target->socket, NULL, report, "CONFIG SET lua-time-limit 1"))
+        return false;
+    if (admin_command_within(target->socket, SILENCE_MS, &reply, NULL, "EVAL %s 0", "while true do end"))
         return fault_fail(report, "it ran no script: %.200s", reply.text);
     state->busy = true;
     driver->server_busy(driver->scheduler, target->server, true);
@@ -55,56 +47,51 @@ static bool inject_script(struct fault_target *target, struct fault_report *repo
 
 static bool inject_sleep(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct fault_report unused;
     struct admin_reply reply;
     int64_t duration_ms;
     if (!fault_option_number(target, "duration-ms", 1, LONGEST_MS, &duration_ms, report)) return false;
     if (driver->virtual_time)
         return fault_fail(report, "a server sleeps in real time only: in virtual time, use how=script or pause-server");
-    slow_server_state_of(target)->silent = true;
+    ((struct slow_server_state *)(void *)target->state)->silent = true;
     driver->server_silent(driver->scheduler, target->server, true);
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%.3f", (double)duration_ms / 1e3);
-    if (admin_command_within(target->socket, SILENCE_MS, &reply, &unused, "DEBUG SLEEP %s", seconds) && reply.error)
+    if (admin_command_within(target->socket, SILENCE_MS, &reply, NULL, "DEBUG SLEEP %s", seconds) && reply.error)
         return fault_fail(report, "it does not sleep: %.200s", reply.text);
     return true;
 }
 
 static bool slow_server_inject(struct fault_target *target, struct fault_report *report) {
-    static const char *const HOW[] = {"script", "sleep", NULL};
-    int how;
-    if (!fault_option_choice(target, "how", HOW, &how, report)) return false;
-    return how == 0 ? inject_script(target, report) : inject_sleep(target, report);
+    int how = fault_option_choice(target, "how", FAULT_CHOICES("script", "sleep"), report);
+    return how == 0 ? inject_script(target, report) : how == 1 && inject_sleep(target, report);
 }
 
 static bool slow_server_prove(struct fault_target *target, struct fault_report *report) {
-    const struct slow_server_state *state = slow_server_state_of(target);
+    const struct slow_server_state *state = (void *)target->state;
     struct admin_reply reply;
-    struct fault_report unused;
     bool answered =
-        admin_command_within(target->socket, state->busy ? ADMIN_LIMIT_MS : SILENCE_MS, &reply, &unused, "PING");
+        admin_command_within(target->socket, state->busy ? ADMIN_LIMIT_MS : SILENCE_MS, &reply, NULL, "PING");
     snprintf(report->text, sizeof report->text, "a PING is answered: %.200s", answered ? reply.text : "not at all");
     return state->busy ? answered && is_busy(&reply) : state->silent && !answered;
 }
 
 /* A script that has ended by itself is no failure. One that was killed is polled for until it has ended. */
 static bool heal_script(struct fault_target *target, struct fault_report *report) {
+    const struct slow_server_state *state = (void *)target->state;
     struct admin_reply reply;
     if (!admin_command(target->socket, &reply, report, "SCRIPT KILL")) return false;
     int64_t until_ms = real_time_deadline_ms(BUSY_LIMIT_MS);
     do {
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
         if (!is_busy(&reply))
-            return admin_command_ok(target->socket, &reply, report, "CONFIG SET lua-time-limit %s",
-                                    slow_server_state_of(target)->limit_ms);
+            return admin_command_ok(target->socket, &reply, report, "CONFIG SET lua-time-limit %s", state->limit_ms);
     } while (real_time_pause(until_ms, POLL_US));
     return fault_fail(report, "its script does not end: %.200s", reply.text);
 }
 
 static bool slow_server_heal(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
-    struct slow_server_state *state = slow_server_state_of(target);
-    struct admin_reply reply;
+    struct slow_server_state *state = (void *)target->state;
     bool healed = true;
     int64_t duration_ms;
     if (state->limit_ms[0]) {
@@ -112,7 +99,7 @@ static bool slow_server_heal(struct fault_target *target, struct fault_report *r
         if (state->busy) driver->server_busy(driver->scheduler, target->server, false);
     } else if (state->silent) {
         healed = fault_option_number(target, "duration-ms", 1, LONGEST_MS, &duration_ms, report) &&
-                 admin_command_within(target->socket, (int)duration_ms + ADMIN_LIMIT_MS, &reply, report, "PING");
+                 admin_command_within(target->socket, (int)duration_ms + ADMIN_LIMIT_MS, NULL, report, "PING");
         driver->server_silent(driver->scheduler, target->server, false);
     }
     *state = (struct slow_server_state){.busy = false};

@@ -48,7 +48,7 @@ def heal_again(running: Trial, name: str) -> None:
     """The driver heals once; healing the fault a second time must succeed as well."""
     fault = running.faults.every[-1]
     assert fault.name == name and fault.healed
-    assert fault._fault.heal(fault.target, fault._message), str(fault._message)
+    assert fault._call(fault._fault.heal), fault.report
 
 
 @contextmanager

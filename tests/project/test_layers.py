@@ -142,7 +142,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "faults/clock": (("faults/common",), ("hiredis/",)),
     "faults/network": (("faults/common",), ("hiredis/",)),
     "faults/replication": (("faults/common",), ("hiredis/",)),
-    "faults/server": (("faults/common",), ("hiredis/",)),
+    "faults/server": (("faults/common", "faults/proxy/resp.h"), ("hiredis/",)),
     "faults/proxy": (
         (
             "harness/history/history.h",

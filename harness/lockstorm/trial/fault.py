@@ -226,7 +226,7 @@ class Fault:
 
     def _call(self, action: "c._FuncPointer") -> bool:
         self._message.text, self.driver.reason = b"", ""  # each is written by a failure only
-        done = bool(action(self.target, self._message))
+        done = not action or bool(action(self.target, self._message))  # there may be nothing to heal
         self.report = ": ".join(filter(None, (str(self._message), self.driver.reason)))
         return done
 
