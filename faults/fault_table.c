@@ -1,67 +1,46 @@
 #include <stddef.h>
 
 #include "faults/common/fault.h"
-#include "faults/network/rule_faults.h"
 
-extern const struct fault FAULT_CLIENT_CLOCK_JUMP;
-extern const struct fault FAULT_CLOCK_DRIFT;
-extern const struct fault FAULT_CLOCK_JUMP;
-extern const struct fault FAULT_CLOSE_LINKS;
-extern const struct fault FAULT_CRASH_SERVER;
-extern const struct fault FAULT_EVICT;
-extern const struct fault FAULT_FAILOVER;
-extern const struct fault FAULT_FAILOVER_CLUSTER;
-extern const struct fault FAULT_FAILOVER_SENTINEL;
-extern const struct fault FAULT_FLUSH;
-extern const struct fault FAULT_KILL_CLIENT;
-extern const struct fault FAULT_KILL_CONNECTIONS;
-extern const struct fault FAULT_KILL_SERVER;
-extern const struct fault FAULT_MAX_CLIENTS;
-extern const struct fault FAULT_PARTITION;
-extern const struct fault FAULT_PAUSE_CLIENT;
-extern const struct fault FAULT_PAUSE_COMMANDS;
-extern const struct fault FAULT_PAUSE_SERVER;
-extern const struct fault FAULT_READ_ONLY;
-extern const struct fault FAULT_SCRIPT_FLUSH;
-extern const struct fault FAULT_SLOW_SERVER;
-extern const struct fault FAULT_STALL_WORKER;
-extern const struct fault FAULT_SUSPEND_HOST;
-
-/* One line each: two that are added at the same time do not conflict. */
+/* Sorted by name, one a line, so that two changes that each add one do not conflict. */
 /* clang-format off */
-const struct fault *const FAULT_TABLE[] = {
-    &FAULT_CLIENT_CLOCK_JUMP,
-    &FAULT_CLOCK_DRIFT,
-    &FAULT_CLOCK_JUMP,
-    &FAULT_CLOSE_LINKS,
-    &FAULT_CRASH_SERVER,
-    &RULE_FAULTS[DELAY_MESSAGE].fault,
-    &RULE_FAULTS[DELAY_WRITE].fault,
-    &RULE_FAULTS[DROP_MESSAGE].fault,
-    &RULE_FAULTS[DUPLICATE_REQUEST].fault,
-    &FAULT_EVICT,
-    &FAULT_FAILOVER,
-    &FAULT_FAILOVER_CLUSTER,
-    &FAULT_FAILOVER_SENTINEL,
-    &FAULT_FLUSH,
-    &FAULT_KILL_CLIENT,
-    &FAULT_KILL_CONNECTIONS,
-    &FAULT_KILL_SERVER,
-    &RULE_FAULTS[KILL_SUBSCRIBER].fault,
-    &RULE_FAULTS[LOSE_REPLY].fault,
-    &FAULT_MAX_CLIENTS,
-    &FAULT_PARTITION,
-    &FAULT_PAUSE_CLIENT,
-    &FAULT_PAUSE_COMMANDS,
-    &FAULT_PAUSE_SERVER,
-    &FAULT_READ_ONLY,
-    &FAULT_SCRIPT_FLUSH,
-    &FAULT_SLOW_SERVER,
-    &FAULT_STALL_WORKER,
-    &FAULT_SUSPEND_HOST,
-    NULL,
-};
+#define FAULTS(EACH) \
+    EACH(CLIENT_CLOCK_JUMP) \
+    EACH(CLOCK_DRIFT) \
+    EACH(CLOCK_JUMP) \
+    EACH(CLOSE_LINKS) \
+    EACH(CRASH_SERVER) \
+    EACH(DELAY_MESSAGE) \
+    EACH(DELAY_WRITE) \
+    EACH(DROP_MESSAGE) \
+    EACH(DUPLICATE_REQUEST) \
+    EACH(EVICT) \
+    EACH(FAILOVER) \
+    EACH(FAILOVER_CLUSTER) \
+    EACH(FAILOVER_SENTINEL) \
+    EACH(FLUSH) \
+    EACH(KILL_CLIENT) \
+    EACH(KILL_CONNECTIONS) \
+    EACH(KILL_SERVER) \
+    EACH(KILL_SUBSCRIBER) \
+    EACH(LOSE_REPLY) \
+    EACH(MAX_CLIENTS) \
+    EACH(PARTITION) \
+    EACH(PAUSE_CLIENT) \
+    EACH(PAUSE_COMMANDS) \
+    EACH(PAUSE_SERVER) \
+    EACH(READ_ONLY) \
+    EACH(SCRIPT_FLUSH) \
+    EACH(SLOW_SERVER) \
+    EACH(STALL_WORKER) \
+    EACH(SUSPEND_HOST)
 /* clang-format on */
+
+#define DECLARED(NAME) extern const struct fault FAULT_##NAME;
+FAULTS(DECLARED)
+
+#define LISTED(NAME) &FAULT_##NAME,
+const struct fault *const FAULT_TABLE[] = {FAULTS(LISTED) NULL};
 
 const struct fault *fault_find(const char *name) {
     enum fault_id id = fault_id_named(name);

@@ -57,11 +57,6 @@ static bool kill_client_heal(struct fault_target *target, struct fault_report *r
     return fault_fail(report, "%s was not started again", target->name);
 }
 
-static const struct fault_option_type OPTIONS[] = {
-    {"restart", "no", "yes: healing starts the client again, without its memory"},
-    {0},
-};
-
 const struct fault FAULT_KILL_CLIENT = {
     .row = &FAULT_ROWS[FAULT_ID_KILL_CLIENT],
     .explanation =
@@ -71,7 +66,7 @@ const struct fault FAULT_KILL_CLIENT = {
         "A restarted client is another one (client-1.2) on the same host: the same clocks, another random value. Not\n"
         "modelled: a host that dies silently, which leaves its connections open (partition it first).",
     .target = "client",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS({"restart", "no", "yes: healing starts the client again, without its memory"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = kill_client_inject,
     .prove = kill_client_prove,

@@ -3,12 +3,6 @@
 
 enum { SLOWEST_PPM = -900000, FASTEST_PPM = 9000000 };
 
-static const struct fault_option_type OPTIONS[] = {
-    {"ppm", NULL, "the rate error, in us per s (1000000: twice as fast); below 0: too slow"},
-    {"keep", "no", "yes: healing restores the rate and leaves the clock's error"},
-    {0},
-};
-
 static bool clock_drift_inject(struct fault_target *target, struct fault_report *report) {
     int64_t ppm;
     if (!fault_option_number(target, "ppm", SLOWEST_PPM, FASTEST_PPM, &ppm, report)) return false;
@@ -24,7 +18,8 @@ const struct fault FAULT_CLOCK_DRIFT = {
         "the end of a blocking pop only when the trial's clock next moves. Monotonic clocks are not changed: the\n"
         "fault is exactly that a holder and its server count the seconds differently.",
     .target = "client or server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS({"ppm", NULL, "the rate error, in us per s (1000000: twice as fast); below 0: too slow"},
+                             {"keep", "no", "yes: healing restores the rate and leaves the clock's error"}),
     .moment = FAULT_BEFORE_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = clock_drift_inject,

@@ -127,6 +127,8 @@ enum fault_moment {
 
 enum fault_time { FAULT_VIRTUAL = 1, FAULT_REAL = 2 };
 
+struct rule_fault;
+
 /* An option that a fault understands. */
 struct fault_option_type {
     const char *name;
@@ -134,13 +136,18 @@ struct fault_option_type {
     const char *meaning;       /* with the unit */
 };
 
+/* clang-format off */
+#define FAULT_OPTIONS(...) ((const struct fault_option_type[]){__VA_ARGS__, {0}})
+/* clang-format on */
+
 struct fault {
     const struct fault_row *row; /* its name, and what all worlds say of it */
     const char *explanation;
     const char *target;                      /* "client", "server", "link" or "clients"; "client or server" */
     const struct fault_option_type *options; /* ends with a name of NULL; NULL: none */
     enum fault_moment moment;
-    unsigned times; /* enum fault_time, or-ed: in which kinds of time it can bite */
+    const struct rule_fault *rule; /* of a fault that is one rule at the proxy (faults/network/rule_faults.c) */
+    unsigned times;                /* enum fault_time, or-ed: in which kinds of time it can bite */
     /* Establishes what must hold some time before inject; inject does it when it was not called. heal undoes it. NULL:
      * nothing has to. */
     bool (*prepare)(struct fault_target *target, struct fault_report *report);

@@ -9,11 +9,6 @@
 
 enum { LINKS_NAME = 96 };
 
-static const struct fault_option_type OPTIONS[] = {
-    {"servers", "redis-*", "of a client: the servers to which its connections are closed"},
-    {0},
-};
-
 static bool close_links_inject(struct fault_target *target, struct fault_report *report) {
     char links[LINKS_NAME];
     struct admin_reply reply;
@@ -42,7 +37,7 @@ const struct fault FAULT_CLOSE_LINKS = {
         "connections are accepted at once, so healing does nothing. For a server that closes connections itself see\n"
         "kill-connections.",
     .target = "client",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS({"servers", "redis-*", "of a client: the servers to which its connections are closed"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = close_links_inject,
     .prove = close_links_prove,

@@ -7,12 +7,6 @@
 /* In the target's state, behind the name of the rule: how many replicas were cut off. */
 enum { REPLICAS_AT = 128 };
 
-static const struct fault_option_type OPTIONS[] = {
-    {"servers", "redis-*", "of a client: the servers that it is cut off from"},
-    {"direction", "both", "what is lost: both, to-server or to-client"},
-    {0},
-};
-
 static int *replicas_of(struct fault_target *target) {
     return (int *)(void *)(target->state + REPLICAS_AT);
 }
@@ -51,7 +45,8 @@ const struct fault FAULT_PARTITION = {
         "lost something are closed, as after a partition that outlived its connections. Not modelled: a slow or\n"
         "lossy network.",
     .target = "client",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS({"servers", "redis-*", "of a client: the servers that it is cut off from"},
+                             {"direction", "both", "what is lost: both, to-server or to-client"}),
     .moment = FAULT_BEFORE_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = partition_inject,

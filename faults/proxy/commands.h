@@ -1,8 +1,8 @@
 /* The commands of the control port. faults/proxy/README.md describes them for users. */
 #pragma once
 
-#include "faults/proxy/control_reply.h"
 #include "faults/proxy/proxy.h"
+#include "harness/resp_service/reply_text.h"
 
 /* What the control port has to do after a command. */
 enum command_result {
@@ -13,6 +13,5 @@ enum command_result {
     COMMAND_SHUTDOWN, /* send the reply and end the program */
 };
 
-/* Runs one command; `arguments` holds its words, at least one. */
-enum command_result command_run(struct proxy *proxy, const struct span *arguments, size_t count,
-                                struct control_reply *reply);
+/* Runs one command: `count` words, at least one, each with a zero behind it. */
+enum command_result command_run(struct proxy *proxy, const struct span *words, size_t count, struct reply_text *reply);

@@ -58,7 +58,7 @@ static void record_match(const struct flow *flow, struct rule *rule, const struc
  * message in two pieces, and whether the proxy reads the first one alone is chance. */
 static bool applies_raw(const struct flow *flow, struct rule *rule) {
     if (!rule_matches_raw(rule)) return false;
-    int64_t now_ns = shared_page_mono_ns(flow->connection->proxy->actor.page);
+    int64_t now_ns = proxy_now_ns(flow->connection->proxy);
     rule->raw.goes_on = rule->raw.flow == flow && rule->raw.mono_ns == now_ns;
     if (rule->raw.goes_on) return rule->raw.applies;
     rule->raw.flow = flow;
@@ -177,7 +177,7 @@ void disposition_decide_raw(struct flow *flow) {
 /* When bytes that go in now come out: a rate sends them one after the other, a delay makes each later. */
 static int64_t due_ns(struct flow *flow, size_t length) {
     if (flow->delay_ns == 0 && flow->ns_per_byte <= 0) return 0;
-    int64_t now_ns = shared_page_mono_ns(flow->connection->proxy->actor.page);
+    int64_t now_ns = proxy_now_ns(flow->connection->proxy);
     if (flow->ns_per_byte > 0) {
         if (flow->busy_until_ns < now_ns) flow->busy_until_ns = now_ns;
         double slow_ns = (double)length * flow->ns_per_byte;

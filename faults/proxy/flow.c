@@ -99,7 +99,7 @@ static void write_run(struct flow *flow) {
 static bool is_ready(const struct chunk *chunk, int64_t *now_ns) {
     if (chunk->holder) return false;
     if (chunk->due_ns == 0) return true;
-    if (*now_ns < 0) *now_ns = shared_page_mono_ns(chunk->flow->connection->proxy->actor.page);
+    if (*now_ns < 0) *now_ns = proxy_now_ns(chunk->flow->connection->proxy);
     return chunk->due_ns <= *now_ns;
 }
 

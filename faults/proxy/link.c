@@ -13,12 +13,6 @@
 enum { ACCEPT_AT_ONCE = 256 };
 static const double RETRY_S = 0.002;
 
-size_t link_count_active_targets(const struct proxy *proxy) {
-    size_t count = 0;
-    for (const struct proxy_link *link = proxy->links; link; link = link->next) count += link->activity != TARGET_IDLE;
-    return count;
-}
-
 static void retry_later(struct proxy *proxy) {
     if (ev_is_active(&proxy->retry)) return;
     ev_timer_set(&proxy->retry, RETRY_S, 0);

@@ -18,8 +18,6 @@ void link_remove(struct proxy_link *link);
 size_t link_close_connections(struct proxy_link *link);
 /* Reads the proxy's rules again: some have been added or removed. */
 void link_refresh(struct proxy_link *link);
-/* How many links have had activity with their targets. */
-size_t link_count_active_targets(const struct proxy *proxy);
 
 /* To be called after anything that may have changed what a connection waits for. Closes and frees the connection when
  * nothing is left to do. */

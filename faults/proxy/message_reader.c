@@ -49,7 +49,7 @@ static void note_server_wait(struct flow *flow, struct span message, int64_t del
     struct timer_heap *timers = &connection->proxy->timers;
     int64_t wait_ms = flow->direction == TO_SERVER ? server_wait_ms(&flow->scanner, message) : 0;
     if (wait_ms > 0) {
-        int64_t sent_ns = timer_heap_later_ns(shared_page_mono_ns(timers->page), delay_ns);
+        int64_t sent_ns = timer_heap_later_ns(proxy_now_ns(connection->proxy), delay_ns);
         int64_t due_ns = timer_heap_later_ns(sent_ns, (wait_ms + SERVER_LATE_MS) * CLOCK_NS_PER_MS);
         if (due_ns != TIMER_HEAP_NEVER) timer_heap_set(timers, &connection->server_wait, due_ns);
     } else if (flow->direction == TO_CLIENT && connection->matcher.answered == connection->matcher.requested) {

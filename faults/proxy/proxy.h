@@ -10,19 +10,19 @@
 
 #include <ev.h>
 
-#include "faults/proxy/address.h"
 #include "faults/proxy/rule.h"
-#include "faults/proxy/timer_heap.h"
+#include "harness/resp_service/address.h"
 #include "harness/scheduler/actor.h"
+#include "harness/scheduler/timer_heap.h"
 
 enum { READ_SIZE = 128 << 10 };
 
 struct proxy {
     struct ev_loop *loop;
     struct actor actor;
-    struct timer_heap timers;
-    uint64_t seed;
-    struct rule *rules; /* in the order added, removed ones too */
+    struct timer_heap timers; /* in virtual time the scheduler reads the earliest moment, and sends SETTLE */
+    ev_timer due;             /* in real time: for that moment */
+    struct rule *rules;       /* in the order added, removed ones too */
     uint32_t rule_ids;
     struct proxy_link *links;
     ev_timer retry; /* for what the machine could not do at once: connect to a full queue, accept without descriptors */
@@ -165,6 +165,13 @@ struct proxy_connection {
     int pending_events[SIDES]; /* stepped: what has come and was not dealt with yet */
     enum closing closing;
 };
+
+/* For a proxy whose actor is filled in. */
+void proxy_open(struct proxy *proxy);
+/* Only when it has no links and no rules. */
+void proxy_close(struct proxy *proxy);
+
+int64_t proxy_now_ns(const struct proxy *proxy);
 
 /* The index of a text in the history: names of links and rules, notes. */
 uint32_t proxy_text(struct proxy *proxy, const char *text);

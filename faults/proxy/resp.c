@@ -11,6 +11,14 @@ static const int64_t PENDING_MAX = INT64_MAX / 4;
 
 enum scan_result { SCAN_ON, SCAN_WHOLE, SCAN_BROKEN };
 
+bool span_is(struct span span, const char *text) {
+    return span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
+}
+
+bool span_is_word(struct span span, const char *text) {
+    return span.length == strlen(text) && strncasecmp(span.bytes, text, span.length) == 0;
+}
+
 void resp_start(struct resp_scanner *scanner, enum resp_side side) {
     memset(scanner, 0, sizeof *scanner);
     scanner->side = (uint8_t)side;

@@ -19,6 +19,10 @@ struct span {
     size_t length;
 };
 
+/* Compares with a text; the second without regard to case. */
+bool span_is(struct span span, const char *text);
+bool span_is_word(struct span span, const char *text);
+
 enum resp_side { RESP_REQUESTS, RESP_REPLIES };
 enum resp_result {
     RESP_MORE,   /* all bytes were used, the message goes on */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const struct action {
     const char *name, *amount; /* amount: the meaning of the number after the name, or NULL */
@@ -30,10 +29,6 @@ struct rule_parser {
 };
 
 #define WORD(span) (int)((span).length < 60 ? (span).length : 60), (span).bytes
-
-bool rule_word_is(struct span word, const char *text) {
-    return word.length == strlen(text) && strncasecmp(word.bytes, text, word.length) == 0;
-}
 
 bool rule_number(struct span word, int64_t least, int64_t *number) {
     char text[24], *end;
@@ -73,9 +68,9 @@ void rule_free(struct rule *rule) {
 
 static bool parse_direction(struct rule *rule, struct rule_parser *parser) {
     struct span word = parser->arguments[parser->at++];
-    bool both = rule_word_is(word, "both");
-    rule->directions[TO_SERVER] = both || rule_word_is(word, "to-server");
-    rule->directions[TO_CLIENT] = both || rule_word_is(word, "to-client");
+    bool both = span_is_word(word, "both");
+    rule->directions[TO_SERVER] = both || span_is_word(word, "to-server");
+    rule->directions[TO_CLIENT] = both || span_is_word(word, "to-client");
     if (rule->directions[TO_SERVER] || rule->directions[TO_CLIENT]) return true;
     snprintf(parser->error->text, sizeof parser->error->text,
              "'%.*s' is no direction: use to-server, to-client or both", WORD(word));
@@ -85,7 +80,7 @@ static bool parse_direction(struct rule *rule, struct rule_parser *parser) {
 static bool parse_action(struct rule *rule, struct rule_parser *parser) {
     struct span word = parser->arguments[parser->at++];
     int action = 0;
-    while (action < RULE_ACTIONS && !rule_word_is(word, ACTIONS[action].name)) action++;
+    while (action < RULE_ACTIONS && !span_is_word(word, ACTIONS[action].name)) action++;
     rule->action = (enum rule_action)action;
     if (action == RULE_ACTIONS) {
         snprintf(parser->error->text, sizeof parser->error->text,
@@ -118,22 +113,22 @@ static void set_bytes(struct span *span, bool *has, struct span word) {
 /* Sets an option that has a value. False: there is no such option, or the value does not fit. */
 static bool set_option(struct rule *rule, struct span option, struct span value) {
     int64_t seed;
-    if (rule_word_is(option, "COMMAND")) {
+    if (span_is_word(option, "COMMAND")) {
         set_command(rule, value);
         return value.length > 0;
     }
-    if (rule_word_is(option, "KEY")) {
+    if (span_is_word(option, "KEY")) {
         set_bytes(&rule->key, &rule->has_key, value);
         return true;
     }
-    if (rule_word_is(option, "ARG")) {
+    if (span_is_word(option, "ARG")) {
         set_bytes(&rule->argument, &rule->has_argument, value);
         return true;
     }
-    if (rule_word_is(option, "NTH")) return rule_number(value, 1, &rule->nth);
-    if (rule_word_is(option, "COUNT")) return rule_number(value, 1, &rule->count);
-    if (rule_word_is(option, "JITTER")) return rule->action == RULE_DELAY && rule_number(value, 0, &rule->jitter_ms);
-    if (!rule_word_is(option, "SEED") || !rule_number(value, 0, &seed)) return false;
+    if (span_is_word(option, "NTH")) return rule_number(value, 1, &rule->nth);
+    if (span_is_word(option, "COUNT")) return rule_number(value, 1, &rule->count);
+    if (span_is_word(option, "JITTER")) return rule->action == RULE_DELAY && rule_number(value, 0, &rule->jitter_ms);
+    if (!span_is_word(option, "SEED") || !rule_number(value, 0, &seed)) return false;
     rule->has_seed = true;
     rule->seed = (uint64_t)seed;
     return true;
@@ -142,7 +137,7 @@ static bool set_option(struct rule *rule, struct span option, struct span value)
 static bool rule_parse_options(struct rule *rule, struct rule_parser *parser) {
     while (parser->at < parser->count) {
         struct span option = parser->arguments[parser->at++];
-        bool is_push = rule_word_is(option, "PUSH"), is_reply = rule_word_is(option, "REPLY");
+        bool is_push = span_is_word(option, "PUSH"), is_reply = span_is_word(option, "REPLY");
         rule->push |= is_push;
         rule->reply |= is_reply;
         if (is_push || is_reply) continue;
@@ -200,7 +195,7 @@ static bool span_equals(struct span one, struct span other) {
 static bool is_script(struct span command) {
     static const char *const SCRIPTS[] = {"EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO"};
     for (size_t each = 0; each < sizeof SCRIPTS / sizeof SCRIPTS[0]; each++)
-        if (rule_word_is(command, SCRIPTS[each])) return true;
+        if (span_is_word(command, SCRIPTS[each])) return true;
     return false;
 }
 
@@ -209,7 +204,7 @@ static bool is_script(struct span command) {
 static int64_t key_place(const struct message *message, struct span first, struct resp_cursor after) {
     struct span script, keys;
     int64_t count;
-    if (message->matched) return rule_word_is(first, "pmessage") ? 2 : 1;
+    if (message->matched) return span_is_word(first, "pmessage") ? 2 : 1;
     if (!is_script(first)) return 1;
     bool has_key = resp_next(&after, &script) && resp_next(&after, &keys) && rule_number(keys, 1, &count);
     return has_key ? 3 : -1;
@@ -222,8 +217,8 @@ static bool matches_words(const struct rule *rule, const struct message *message
     int64_t key_at = 1;
     for (int64_t place = 0; resp_next(&cursor, &word); place++) {
         if (place == 0 && rule->has_key) key_at = key_place(message, word, cursor);
-        if (place == 0 && rule->command && !(command = rule_word_is(word, rule->command))) return false;
-        if (place == 1 && rule->subcommand) subcommand = rule_word_is(word, rule->subcommand);
+        if (place == 0 && rule->command && !(command = span_is_word(word, rule->command))) return false;
+        if (place == 1 && rule->subcommand) subcommand = span_is_word(word, rule->subcommand);
         if (place == key_at && rule->has_key) key = span_equals(word, rule->key);
         if (place > 0 && rule->has_argument && span_equals(word, rule->argument)) argument = true;
         if (command && subcommand && key && argument) return true;

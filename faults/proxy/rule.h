@@ -81,8 +81,6 @@ struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_
 void rule_free(struct rule *rule);
 /* Parses a decimal number of at least `least`; false when the word is anything else. */
 bool rule_number(struct span word, int64_t least, int64_t *number);
-/* Compares without regard to case. */
-bool rule_word_is(struct span word, const char *text);
 
 /* Whether the rule is active on this link and direction. */
 bool rule_concerns(const struct rule *rule, const char *link, enum direction direction);

@@ -8,7 +8,7 @@
 
 struct rule *rule_set_find(const struct proxy *proxy, struct span name) {
     for (struct rule *rule = proxy->rules; rule; rule = rule->next)
-        if (strlen(rule->name) == name.length && memcmp(rule->name, name.bytes, name.length) == 0) return rule;
+        if (span_is(name, rule->name)) return rule;
     return NULL;
 }
 
@@ -42,7 +42,7 @@ void rule_set_add(struct proxy *proxy, struct rule *rule) {
     }
     *place = rule;
     rule->id = ++proxy->rule_ids;
-    rule->random = random_split(rule->has_seed ? rule->seed : proxy->seed, rule->has_seed ? 0 : rule->id);
+    rule->random = random_split(rule->has_seed ? rule->seed : proxy->actor.page->seed, rule->has_seed ? 0 : rule->id);
     if (!rule->text) rule->text = proxy_text(proxy, rule->name);
     refresh(proxy);
     if (rule->is_blanket) enter_black_holes(proxy, rule);

@@ -23,10 +23,6 @@ static const struct waiting_command *waiting_command_of(const struct resp_word *
     return NULL;
 }
 
-static bool span_is(struct span span, const char *text) {
-    return span.length == strlen(text) && strncasecmp(span.bytes, text, span.length) == 0;
-}
-
 static int64_t limit_of(struct span number, int unit_ms) {
     char text[NUMBER_MOST + 1] = "", *end;
     if (number.length == 0 || number.length > NUMBER_MOST) return 0;
@@ -47,8 +43,8 @@ int64_t server_wait_ms(const struct resp_scanner *request, struct span message) 
         bool is_last = place == request->elements - 1;
         if (is_next || place == command->argument || (is_last && command->argument == LAST))
             return limit_of(element, command->unit_ms);
-        if (command->argument == AFTER_BLOCK && span_is(element, "STREAMS")) break; /* keys follow */
-        is_next = command->argument == AFTER_BLOCK && span_is(element, "BLOCK");
+        if (command->argument == AFTER_BLOCK && span_is_word(element, "STREAMS")) break; /* keys follow */
+        is_next = command->argument == AFTER_BLOCK && span_is_word(element, "BLOCK");
     }
     return 0;
 }

@@ -20,11 +20,10 @@ struct election {
     char range[24];        /* failover-cluster: the slots that the master had */
 };
 
-/* The options "how" (kill, pause) and "replicated" of both faults; ends a list of options. */
+/* The options "how" (kill, pause) and "replicated" of both faults. */
 #define ELECTION_OPTIONS                                                                                               \
-    {"how", "kill", "kill: SIGKILL, its data is lost; pause: SIGSTOP, it comes back with its data"},                   \
-        {"replicated", "no", "whether the replicas have the last writes: yes, or no (then they are cut off first)"}, { \
-        NULL, NULL, NULL                                                                                               \
+    {"how", "kill", "kill: SIGKILL, its data is lost; pause: SIGSTOP, it comes back with its data"}, {                 \
+        "replicated", "no", "whether the replicas have the last writes: yes, or no (then they are cut off first)"      \
     }
 
 struct election *election_of(struct fault_target *target);

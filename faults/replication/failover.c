@@ -110,12 +110,6 @@ static bool failover_heal(struct fault_target *target, struct fault_report *repo
     return follows || fault_fail(report, "the old master did not become a replica");
 }
 
-static const struct fault_option_type OPTIONS[] = {
-    {"clock-ms", "0", "how far the replica's clock is ahead, in ms (virtual time, or settable clocks)"},
-    {"replicated", "no", "whether the replica has the last writes: yes, or no (then its link is cut first)"},
-    {NULL, NULL, NULL},
-};
-
 const struct fault FAULT_FAILOVER = {
     .row = &FAULT_ROWS[FAULT_ID_FAILOVER],
     .explanation =
@@ -128,7 +122,9 @@ const struct fault FAULT_FAILOVER = {
         "leases are replicated as absolute times, so it may find them expired. Not modelled: detection, election, a\n"
         "client that stays with the old master.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"clock-ms", "0", "how far the replica's clock is ahead, in ms (virtual time, or settable clocks)"},
+        {"replicated", "no", "whether the replica has the last writes: yes, or no (then its link is cut first)"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .prepare = failover_prepare,
     .inject = failover_inject,

@@ -113,11 +113,6 @@ static bool failover_cluster_heal(struct fault_target *target, struct fault_repo
     return election_heal(target, failover_cluster_set_patience, report);
 }
 
-static const struct fault_option_type OPTIONS[] = {
-    {"node-timeout-ms", "500", "time without a reply, in ms, after which a node takes the master for down"},
-    ELECTION_OPTIONS,
-};
-
 const struct fault FAULT_FAILOVER_CLUSTER = {
     .row = &FAULT_ROWS[FAULT_ID_FAILOVER_CLUSTER],
     .explanation =
@@ -129,7 +124,9 @@ const struct fault FAULT_FAILOVER_CLUSTER = {
         "CROSSSLOT or MOVED, one that needs independent servers (redlock) has none: the trial is inconclusive with\n"
         "that reason. Not modelled: a partition. Real time only: an election consists of timeouts.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"node-timeout-ms", "500", "time without a reply, in ms, after which a node takes the master for down"},
+        ELECTION_OPTIONS),
     .times = FAULT_REAL,
     .prepare = failover_cluster_prepare,
     .inject = failover_cluster_inject,

@@ -115,11 +115,6 @@ static bool failover_sentinel_heal(struct fault_target *target, struct fault_rep
     return election_heal(target, restore_patience, report);
 }
 
-static const struct fault_option_type OPTIONS[] = {
-    {"down-after-ms", "500", "time without a reply, in ms, after which a sentinel takes the master for down"},
-    ELECTION_OPTIONS,
-};
-
 const struct fault FAULT_FAILOVER_SENTINEL = {
     .row = &FAULT_ROWS[FAULT_ID_FAILOVER_SENTINEL],
     .explanation =
@@ -130,7 +125,9 @@ const struct fault FAULT_FAILOVER_SENTINEL = {
         "`prepare` on. Not modelled: a cut between the sentinels. Without the proxy a client's open connection to a\n"
         "stopped master stays until a command has had no reply. Real time only: an election consists of timeouts.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"down-after-ms", "500", "time without a reply, in ms, after which a sentinel takes the master for down"},
+        ELECTION_OPTIONS),
     .times = FAULT_REAL,
     .prepare = failover_sentinel_prepare,
     .inject = failover_sentinel_inject,

@@ -22,14 +22,6 @@ enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 5000, CLUSTER_LIMIT_MS = 60000, POL
 enum { EVERY_SECOND_S = 2, BY_THE_KERNEL_S = 35 };
 static const char LAST[] = "lockstorm:last-write", LEFT[] = "lockstorm:end-of-what-is-left";
 
-static const struct fault_option_type OPTIONS[] = {
-    {"data", "none",
-     "what the server remembers: kept (its append-only file), tail (all but the last writes), none, or configured (what "
-     "its settings have brought to the disk for certain)"},
-    {"lost", "1", "for data=tail: how many of the last writes are lost; a transaction or a script counts as one"},
-    {0},
-};
-
 /* As the choices of the option. */
 enum kept_data { DATA_KEPT, DATA_TAIL, DATA_NONE, DATA_CONFIGURED };
 
@@ -190,7 +182,11 @@ const struct fault FAULT_CRASH_SERVER = {
         "PostgreSQL can only keep its data and recovers from its log; every session has ended, and with it the locks\n"
         "of sessions and transactions. Not modelled: a replica's crash, a torn file.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"data", "none",
+         "what the server remembers: kept (its append-only file), tail (all but the last writes), none, or configured (what "
+         "its settings have brought to the disk for certain)"},
+        {"lost", "1", "for data=tail: how many of the last writes are lost; a transaction or a script counts as one"}),
     .moment = FAULT_AFTER_HEAL,
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = crash_server_inject,

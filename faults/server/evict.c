@@ -11,13 +11,6 @@
 
 enum { WRITES_MOST = 10000 };
 
-static const struct fault_option_type OPTIONS[] = {
-    {"policy", "volatile-lru",
-     "volatile-lru, -lfu, -random, -ttl (keys with a lease), allkeys-lru, -lfu, -random (all), noeviction (none)"},
-    {"key", "", "a key that exists and must be evicted"},
-    {0},
-};
-
 struct evict_state {
     bool changed;
     long long evicted; /* before the fault */
@@ -110,7 +103,10 @@ const struct fault FAULT_EVICT = {
         "evicted, but until the fault is healed commands that need memory are answered -OOM, while deleting and\n"
         "renewing still work. Not modelled: which key is evicted first.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"policy", "volatile-lru",
+         "volatile-lru, -lfu, -random, -ttl (keys with a lease), allkeys-lru, -lfu, -random (all), noeviction (none)"},
+        {"key", "", "a key that exists and must be evicted"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = evict_inject,
     .prove = evict_prove,

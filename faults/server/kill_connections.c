@@ -8,11 +8,6 @@
 
 #include "faults/common/admin_command.h"
 
-static const struct fault_option_type OPTIONS[] = {
-    {"type", "all", "which connections: normal, pubsub (subscribers) or all of both; never those of replicas"},
-    {0},
-};
-
 struct kill_connections_state {
     long long killed, newest; /* how many, and the highest id among them */
 };
@@ -84,7 +79,8 @@ const struct fault FAULT_KILL_CONNECTIONS = {
         "element. New connections are accepted at once, so healing does nothing. Replicas keep theirs: see\n"
         "partition. A message lost in flight: kill-subscriber.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"type", "all", "which connections: normal, pubsub (subscribers) or all of both; never those of replicas"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = kill_connections_inject,
     .prove = kill_connections_prove,

@@ -12,11 +12,6 @@
 enum { UNANSWERED_MS = 100 };
 static const long long PAUSE_MS = 1000LL * 1000 * 1000 * 1000;
 
-static const struct fault_option_type OPTIONS[] = {
-    {"mode", "write", "which commands wait: write (those that would change data) or all"},
-    {0},
-};
-
 struct pause_commands_state {
     bool all, paused;
     int replicas;          /* in mode write their acknowledgements wait, too */
@@ -106,7 +101,7 @@ const struct fault FAULT_PAUSE_COMMANDS = {
         "up and closes its connection takes its command with it. Replication continues. Not modelled: a pause that\n"
         "ends by its own timeout.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS({"mode", "write", "which commands wait: write (those that would change data) or all"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = pause_commands_inject,
     .prove = pause_commands_prove,

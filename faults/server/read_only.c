@@ -8,12 +8,6 @@
 
 static const char SETTING[] = "min-replicas-to-write";
 
-static const struct fault_option_type OPTIONS[] = {
-    {"how", "min-replicas",
-     "min-replicas: require more replicas than are connected; replica: make it a replica without a master"},
-    {0},
-};
-
 struct read_only_state {
     bool requires_more; /* min-replicas-to-write was raised */
     bool demoted;
@@ -75,7 +69,9 @@ const struct fault FAULT_READ_ONLY = {
         "keys expire meanwhile: no client can acquire, and no holder can renew or release. Not modelled: a replica\n"
         "that gets another master's data.",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"how", "min-replicas",
+         "min-replicas: require more replicas than are connected; replica: make it a replica without a master"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = read_only_inject,
     .prove = read_only_prove,

@@ -12,13 +12,6 @@ struct slow_server_state {
     char limit_ms[16]; /* its lua-time-limit before, after which it answers -BUSY; empty: it was not changed */
 };
 
-static const struct fault_option_type OPTIONS[] = {
-    {"how", "script",
-     "script: a busy script, every command is answered -BUSY until healed; sleep: no reply (real time)"},
-    {"duration-ms", "2000", "the duration of the sleep, in ms; healing waits for its end"},
-    {0},
-};
-
 static bool is_busy(const struct admin_reply *reply) {
     return reply->error && strncmp(reply->text, "BUSY", 4) == 0;
 }
@@ -115,7 +108,10 @@ const struct fault FAULT_SLOW_SERVER = {
         "then all of them, in the order of arrival. Not modelled: the silence before the threshold (5 s by default),\n"
         "which in virtual time is pause-server, and a server that is only a little slow (a delay on its links).",
     .target = "server",
-    .options = OPTIONS,
+    .options = FAULT_OPTIONS(
+        {"how", "script",
+         "script: a busy script, every command is answered -BUSY until healed; sleep: no reply (real time)"},
+        {"duration-ms", "2000", "the duration of the sleep, in ms; healing waits for its end"}),
     .times = FAULT_VIRTUAL | FAULT_REAL,
     .inject = slow_server_inject,
     .prove = slow_server_prove,

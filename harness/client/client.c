@@ -3,9 +3,11 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "harness/client/drawn_work.h"
 #include "harness/client/validity.h"
+#include "harness/environment/redis_command.h"
 
 /* Appends a record of an operation on the resource: `record` without what is the same in all of them. */
 static void client_record_access(const struct client *client, struct history_record record) {
@@ -130,6 +132,19 @@ static void client_ask_held(struct client *client, struct step_result *result) {
 }
 
 /* --- the resource --- */
+
+/* Formats one command as env_command does, and exchanges it for its reply. */
+__attribute__((format(printf, 2, 0))) static const struct env_reply *
+resource_exchange(const struct resource_connection *connection, const char *format, ...) {
+    va_list arguments;
+    size_t length;
+    va_start(arguments, format);
+    char *command = redis_command_format(format, arguments, &length);
+    va_end(arguments);
+    const struct env_reply *reply = connection->exchange(connection->holder, command, length);
+    free(command);
+    return reply;
+}
 
 /* The resource answers [value, version], or an error that begins with FENCED when the token was too old. */
 static void client_take_answer(const struct env_reply *reply, struct step_result *result) {

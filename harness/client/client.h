@@ -5,9 +5,19 @@
  * correct lock can look wrong. */
 #pragma once
 
-#include "harness/client/resource_connection.h"
 #include "harness/locks/common/lock.h"
 #include "harness/scheduler/actor.h"
+
+/* A client's own connection to the resource that the lock protects. It is no node of the lock's environment, so a lock
+ * cannot reach the resource. A client that runs in a process of its own has a socket; in the explorer a command is a
+ * step of the schedule, like a command of the lock. The resource speaks RESP; harness/resource/resource.h lists its
+ * commands. */
+struct resource_connection {
+    /* Sends one encoded command and waits for its reply, which the connection owns until the next command. Never NULL;
+     * UNKNOWN: no reply within the reply limit, or the connection was lost. */
+    const struct env_reply *(*exchange)(void *holder, const char *command, size_t length);
+    void *holder;
+};
 
 struct client {
     struct actor actor;

@@ -13,17 +13,16 @@ int main(int argc, char **argv) {
     struct client_arguments arguments = {.task = -1, .permits = 1, .env = {.reply_limit_ms = 1000}};
     zygote_begin(&argc, &argv);
     if (!client_arguments_parse(argc, argv, &arguments)) return 2;
-    struct history_error error;
+    struct history_error error = {.text = "unknown lock or task"};
     const struct lock_type *type = client_arguments_lock(&arguments);
-    struct history *history = history_open(arguments.history, &error);
-    struct shared_page *page = history ? shared_page_open(arguments.page, &error) : NULL;
-    if (!page || !type || arguments.task < 0 || arguments.task > (int64_t)page->task_count - 2) {
-        fprintf(stderr, "client: %s\n", page ? "unknown lock or task" : error.text);
+    struct actor files;
+    bool opens = actor_open(&files, 0, arguments.history, arguments.page, &error);
+    if (!opens || !type || arguments.task < 0 || arguments.task > (int64_t)files.page->task_count - 2) {
+        fprintf(stderr, "client: %s\n", error.text);
         return 2;
     }
-    enum outcome opened = live_client_run(&arguments, type, history, page, NULL);
+    enum outcome opened = live_client_run(&arguments, type, &files, NULL);
     free(arguments.resource);
-    history_close(history);
-    shared_page_close(page);
+    actor_close(&files);
     return opened == OUTCOME_OK ? 0 : LIVE_CLIENT_NOT_OPENED;
 }

@@ -3,8 +3,49 @@
 #include <stdio.h>
 
 #include "harness/client/client.h"
-#include "harness/client/live_resource.h"
 #include "harness/environment/env_live.h"
+#include "harness/environment/env_reply.h"
+#include "harness/environment/redis_session.h"
+
+/* --- the connection to the resource --- */
+
+/* RESP over a unix socket, with the turns, limits and outcomes of a command to a node. */
+struct live_resource {
+    struct live_task task;
+    struct redis_session session;
+    redisReply *raw;
+    struct env_reply reply;
+};
+
+static void live_resource_reply_drop(struct live_resource *resource) {
+    env_reply_free(&resource->reply);
+    resource->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (resource->raw) freeReplyObject(resource->raw);
+    resource->raw = NULL;
+}
+
+static const struct env_reply *live_resource_exchange(void *holder, const char *command, size_t length) {
+    struct live_resource *resource = holder;
+    live_resource_reply_drop(resource);
+    resource->raw = redis_session_ask(&resource->session, command, length, resource->task.reply_limit_ns, false);
+    if (resource->raw) env_reply_fill(&resource->reply, resource->raw);
+    return &resource->reply;
+}
+
+/* The connection of the worker that `task` is. It connects with the first command. */
+static struct resource_connection live_resource_open(struct live_resource *resource, const struct live_task *task,
+                                                     const char *address) {
+    *resource = (struct live_resource){.task = *task};
+    resource->session = (struct redis_session){.task = &resource->task, .address = address};
+    return (struct resource_connection){live_resource_exchange, resource};
+}
+
+static void live_resource_close(struct live_resource *resource) {
+    live_resource_reply_drop(resource);
+    redis_session_close(&resource->session);
+}
+
+/* --- the client --- */
 
 static void client_serve(struct client *client, struct task *task) {
     for (;;) {
@@ -34,12 +75,12 @@ static void tasks_fill(struct env_live_options *env, const struct client_argumen
 }
 
 enum outcome live_client_run(const struct client_arguments *arguments, const struct lock_type *type,
-                             struct history *history, struct shared_page *page, struct task_carrier *carrier) {
+                             const struct actor *files, struct task_carrier *carrier) {
     struct env_live_options env = arguments->env;
-    tasks_fill(&env, arguments, page, carrier);
+    tasks_fill(&env, arguments, files->page, carrier);
     task_enter(&env.worker);
     struct client client = {
-        .actor = {history, page, (uint32_t)arguments->actor, env.host},
+        .actor = {files->history, files->page, (uint32_t)arguments->actor, env.host},
         .place = env.worker.place,
         .checks_validity = arguments->checks_validity,
         .lock_name = (uint32_t)arguments->resource_id,

@@ -21,6 +21,7 @@ struct carried_task {
     void (*run)(void *);
     void *argument;
     enum waits_for waits_for;
+    struct timer deadline;       /* when its wait is over */
     int fd;                      /* the socket that it waits for */
     bool readable;               /* it was readable */
     bool wakes_at_once;          /* it was woken while it did not sleep: its next sleep ends at once */
@@ -49,14 +50,18 @@ static void enqueue(struct carried_task *task) {
 static void let_go_on(struct carried_task *task) {
     if (task->waits_for == WAITS_FOR_NOTHING) return;
     task->waits_for = WAITS_FOR_NOTHING;
-    deadlines_remove(&task->carrier->deadlines, carrier_number_of(task));
+    timer_heap_remove(&task->carrier->deadlines, &task->deadline);
     enqueue(task);
+}
+
+static void on_deadline(struct timer *timer) {
+    let_go_on((void *)((char *)timer - offsetof(struct carried_task, deadline)));
 }
 
 /* Called by the task's own code: it suspends it. */
 static void wait_for(struct carried_task *task, enum waits_for what, int64_t deadline_ns) {
     task->waits_for = what;
-    deadlines_add(&task->carrier->deadlines, carrier_number_of(task), deadline_ns);
+    if (deadline_ns != INT64_MAX) timer_heap_set(&task->carrier->deadlines, &task->deadline, deadline_ns);
     coroutine_leave(&task->coroutine);
 }
 
@@ -142,8 +147,10 @@ bool carrier_open(struct carrier *carrier, const struct task_slot *first, int co
                                 .epoll_fd = epoll_create1(EPOLL_CLOEXEC),
                                 .driver_fd = driver_fd};
     if (!carrier->carried || !carrier->runnable) abort();
-    for (int each = 0; each < count; each++) carrier->carried[each].carrier = carrier;
-    deadlines_open(&carrier->deadlines, count);
+    for (int each = 0; each < count; each++) {
+        carrier->carried[each].carrier = carrier;
+        carrier->carried[each].deadline.deliver = on_deadline;
+    }
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = FROM_DRIVER};
     return carrier->epoll_fd >= 0 && epoll_ctl(carrier->epoll_fd, EPOLL_CTL_ADD, driver_fd, &event) == 0;
 }
@@ -151,7 +158,7 @@ bool carrier_open(struct carrier *carrier, const struct task_slot *first, int co
 void carrier_close(struct carrier *carrier) {
     for (int each = 0; each < carrier->count; each++) coroutine_free(&carrier->carried[each].coroutine);
     if (carrier->epoll_fd >= 0) close(carrier->epoll_fd);
-    deadlines_close(&carrier->deadlines);
+    timer_heap_close(&carrier->deadlines);
     free(carrier->carried);
     free(carrier->runnable);
 }
@@ -182,7 +189,7 @@ static void hear_socket(struct carrier *carrier, uint64_t data) {
 /* Waits for events until the first deadline, or takes those that have come if tasks can run. False with errno. */
 static bool await_events(struct carrier *carrier) {
     struct epoll_event events[EVENTS_AT_ONCE];
-    int64_t left_ns = deadlines_first_ns(&carrier->deadlines);
+    int64_t left_ns = timer_heap_next_ns(&carrier->deadlines);
     if (left_ns != INT64_MAX) left_ns -= clock_real_mono_ns();
     if (carrier->runnable_count == 0 && left_ns > 0) {
         struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
@@ -198,12 +205,6 @@ static bool await_events(struct carrier *carrier) {
     return true;
 }
 
-static void carrier_wake_due(struct carrier *carrier) {
-    int64_t now_ns = clock_real_mono_ns();
-    while (deadlines_first_ns(&carrier->deadlines) <= now_ns)
-        let_go_on(&carrier->carried[deadlines_first(&carrier->deadlines)]);
-}
-
 bool carrier_run(struct carrier *carrier) {
     while (carrier->active > 0) {
         for (int left = carrier->runnable_count; left > 0; left--) {
@@ -213,7 +214,7 @@ bool carrier_run(struct carrier *carrier) {
             coroutine_resume(&task->coroutine);
         }
         if (carrier->active > 0 && !await_events(carrier)) return false;
-        carrier_wake_due(carrier);
+        timer_heap_deliver(&carrier->deadlines, clock_real_mono_ns());
     }
     return true;
 }

@@ -5,8 +5,8 @@
  * driver: its reply stays unread and its sleep does not end, while the other tasks run. Decision 0130. */
 #pragma once
 
-#include "harness/client_group/deadlines.h"
 #include "harness/scheduler/task.h"
+#include "harness/scheduler/timer_heap.h"
 #include "harness/simulation/coroutine.h"
 
 struct carried_task;
@@ -19,8 +19,7 @@ struct carrier {
     int active;    /* tasks that have begun and not ended */
     int *runnable; /* a ring of tasks that can go on, each in it at most once */
     int runnable_from, runnable_count;
-    struct deadlines deadlines;
-    struct carried_task *running;
+    struct timer_heap deadlines;
     int epoll_fd, driver_fd;
 };
 

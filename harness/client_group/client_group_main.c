@@ -29,8 +29,7 @@ struct group_member {
 struct client_group {
     struct carrier carrier;
     const struct lock_type *type;
-    struct history *history;
-    struct shared_page *page;
+    struct actor files;
     struct group_member *members;
     int count;
 };
@@ -39,7 +38,7 @@ static void member_run(void *argument) {
     const struct group_member *member = argument;
     const struct client_group *group = member->group;
     struct task_carrier *carrier = &member->group->carrier.tasks;
-    if (live_client_run(&member->arguments, group->type, group->history, group->page, carrier) != OUTCOME_OK)
+    if (live_client_run(&member->arguments, group->type, &group->files, carrier) != OUTCOME_OK)
         exit(LIVE_CLIENT_NOT_OPENED);
 }
 
@@ -64,25 +63,17 @@ static bool members_read(struct client_group *group, const struct client_argumen
 static bool group_open(struct client_group *group, const struct client_arguments *arguments) {
     struct history_error error = {.text = "unknown lock, task or clients"};
     group->type = client_arguments_lock(arguments);
-    group->history = history_open(arguments->history, &error);
-    group->page = group->history ? shared_page_open(arguments->page, &error) : NULL;
-    bool known = group->page && group->type && arguments->actors && members_read(group, arguments);
+    bool known = actor_open(&group->files, 0, arguments->history, arguments->page, &error) && group->type &&
+                 arguments->actors && members_read(group, arguments);
     int tasks = TASKS_PER_CLIENT * group->count;
-    if (!known || arguments->task < 0 || arguments->task > (int64_t)group->page->task_count - tasks) {
+    if (!known || arguments->task < 0 || arguments->task > (int64_t)group->files.page->task_count - tasks) {
         fprintf(stderr, "client: %s\n", error.text);
         return false;
     }
-    const struct task_slot *first = &group->page->tasks[arguments->task];
+    const struct task_slot *first = &group->files.page->tasks[arguments->task];
     if (carrier_open(&group->carrier, first, tasks, (int)arguments->turn_fd)) return true;
     fprintf(stderr, "client: %s\n", strerror(errno));
     return false;
-}
-
-static void group_close(struct client_group *group) {
-    carrier_close(&group->carrier);
-    free(group->members);
-    history_close(group->history);
-    shared_page_close(group->page);
 }
 
 int main(int argc, char **argv) {
@@ -95,13 +86,15 @@ int main(int argc, char **argv) {
     for (int each = 0; each < group.count; each++) {
         struct group_member *member = &group.members[each];
         member->group = &group;
-        carrier_add(&group.carrier, &group.page->tasks[member->arguments.task], member_run, member);
+        carrier_add(&group.carrier, &group.files.page->tasks[member->arguments.task], member_run, member);
     }
     if (!carrier_run(&group.carrier)) {
         fprintf(stderr, "client: %s\n", strerror(errno));
         return 1;
     }
+    carrier_close(&group.carrier);
+    actor_close(&group.files);
+    free(group.members);
     free(arguments.resource);
-    group_close(&group);
     return 0;
 }

@@ -1,7 +1,5 @@
 #include "harness/resource/resource.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,23 +18,6 @@ bool resource_mode_find(const char *name, enum resource_mode *mode) {
 
 const char *resource_mode_name(enum resource_mode mode) {
     return MODES[mode];
-}
-
-/* --- answers --- */
-
-void resource_answer(struct resource_answers *answers, const char *format, ...) {
-    va_list arguments;
-    char *text = NULL;
-    va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (length < 0) abort();
-    char *bytes = realloc(answers->bytes, answers->length + (size_t)length);
-    if (!bytes) abort();
-    memcpy(bytes + answers->length, text, (size_t)length);
-    answers->bytes = bytes;
-    answers->length += (size_t)length;
-    free(text);
 }
 
 /* --- the resource --- */
@@ -132,40 +113,39 @@ static void resource_record(struct resource *resource, const struct resource_acc
                                          .extra = access->write ? based_on : result->version});
 }
 
-static void answer_refusal(struct resource_answers *answers, enum resource_mode mode, int64_t token,
-                           int64_t newest_token) {
+static void answer_refusal(struct reply_text *reply, enum resource_mode mode, int64_t token, int64_t newest_token) {
     switch (mode) {
-    case RESOURCE_COMPARE_OWNER: resource_answer(answers, "-OWNED somebody else has read since\r\n"); break;
+    case RESOURCE_COMPARE_OWNER: reply_write(reply, "-OWNED somebody else has read since\r\n"); break;
     case RESOURCE_COMPARE_AND_SET:
-        resource_answer(answers, "-CHANGED the write was not computed from the newest version\r\n");
+        reply_write(reply, "-CHANGED the write was not computed from the newest version\r\n");
         break;
     default:
-        resource_answer(answers, "-FENCED token %lld is older than ", (long long)token);
-        if (newest_token) resource_answer(answers, "%lld, ", (long long)newest_token);
-        resource_answer(answers, "the newest seen\r\n");
+        reply_write(reply, "-FENCED token %lld is older than ", (long long)token);
+        if (newest_token) reply_write(reply, "%lld, ", (long long)newest_token);
+        reply_write(reply, "the newest seen\r\n");
         break;
     }
 }
 
 void resource_conclude(struct resource *resource, const struct resource_access *access,
-                       const struct resource_result *result, struct resource_answers *answers) {
+                       const struct resource_result *result, struct reply_text *reply) {
     resource_record(resource, access, result);
-    if (result->refused) answer_refusal(answers, resource->mode, access->token, result->newest_token);
-    else resource_answer(answers, "*2\r\n:%lld\r\n:%lld\r\n", (long long)result->value, (long long)result->version);
+    if (result->refused) answer_refusal(reply, resource->mode, access->token, result->newest_token);
+    else reply_write(reply, "*2\r\n:%lld\r\n:%lld\r\n", (long long)result->value, (long long)result->version);
 }
 
-static enum resource_served serve_access(struct resource *resource, struct resource_answers *answers,
+static enum resource_served serve_access(struct resource *resource, struct reply_text *reply,
                                          const struct resource_access *access) {
     struct resource_result result = {.refused = true, .version = resource->version[access->object]};
     const char *why = objection(resource->mode, access);
     if (why) {
         resource_record(resource, access, &result);
-        resource_answer(answers, "-%s\r\n", why);
+        reply_write(reply, "-%s\r\n", why);
         return RESOURCE_ANSWERED;
     }
     if (resource->elsewhere) return RESOURCE_ACCESS;
     result = carry_out(resource, access);
-    resource_conclude(resource, access, &result, answers);
+    resource_conclude(resource, access, &result, reply);
     return RESOURCE_ANSWERED;
 }
 
@@ -221,12 +201,11 @@ static bool parse_access(redisReply **words, size_t count, struct resource_acces
     return resource_parse_options(words + used, count - used, access);
 }
 
-static void serve_members(const struct resource *resource, struct resource_answers *answers) {
-    if (resource->elsewhere)
-        return resource_answer(answers, "-ERR they are in the table: SELECT value FROM member\r\n");
-    resource_answer(answers, "*%zu\r\n", resource->member_count);
+static void serve_members(const struct resource *resource, struct reply_text *reply) {
+    if (resource->elsewhere) return reply_write(reply, "-ERR they are in the table: SELECT value FROM member\r\n");
+    reply_write(reply, "*%zu\r\n", resource->member_count);
     for (size_t each = 0; each < resource->member_count; each++)
-        resource_answer(answers, ":%lld\r\n", (long long)resource->members[each]);
+        reply_write(reply, ":%lld\r\n", (long long)resource->members[each]);
 }
 
 /* A request is an array of strings, as every Redis client sends it. */
@@ -237,27 +216,27 @@ static bool resource_is_request(const redisReply *request) {
     return true;
 }
 
-enum resource_served resource_serve(struct resource *resource, const redisReply *request,
-                                    struct resource_answers *answers, struct resource_access *access) {
+enum resource_served resource_serve(struct resource *resource, const redisReply *request, struct reply_text *reply,
+                                    struct resource_access *access) {
     redisReply **words = request->element;
     if (!resource_is_request(request)) {
-        resource_answer(answers, "-ERR a request is an array of strings\r\n");
+        reply_write(reply, "-ERR a request is an array of strings\r\n");
     } else if (word_is(words[0], "GET") || word_is(words[0], "SET") || word_is(words[0], "ADD")) {
-        if (parse_access(words, request->elements, access)) return serve_access(resource, answers, access);
-        resource_answer(answers, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
-                                 "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
+        if (parse_access(words, request->elements, access)) return serve_access(resource, reply, access);
+        reply_write(reply, "-ERR usage: GET|SET|ADD register|counter|set [value] [TOKEN t] [VERSION v] "
+                           "[ACTOR a] [OP n] [GRANT g], numbers only\r\n");
     } else if (word_is(words[0], "MEMBERS")) {
-        serve_members(resource, answers);
+        serve_members(resource, reply);
     } else if (word_is(words[0], "MODE")) {
-        resource_answer(answers, "+%s\r\n", MODES[resource->mode]);
+        reply_write(reply, "+%s\r\n", MODES[resource->mode]);
     } else if (word_is(words[0], "PING")) {
         if (resource->elsewhere) return RESOURCE_PING;
-        resource_answer(answers, "+PONG\r\n");
+        reply_write(reply, "+PONG\r\n");
     } else if (word_is(words[0], "QUIT")) {
-        resource_answer(answers, "+OK\r\n");
+        reply_write(reply, "+OK\r\n");
         return RESOURCE_QUIT;
     } else {
-        resource_answer(answers, "-ERR unknown command; there are GET SET ADD MEMBERS MODE PING QUIT\r\n");
+        reply_write(reply, "-ERR unknown command; there are GET SET ADD MEMBERS MODE PING QUIT\r\n");
     }
     return RESOURCE_ANSWERED;
 }

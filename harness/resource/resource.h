@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/resp_service/reply_text.h"
 #include "harness/scheduler/actor.h"
 
 enum resource_mode {
@@ -75,12 +76,6 @@ struct resource {
     uint32_t stranger; /* index of the name under which accesses without ACTOR are recorded */
 };
 
-/* Encoded answers that wait to be sent; the owner frees `bytes`. */
-struct resource_answers {
-    char *bytes;
-    size_t length;
-};
-
 /* A decimal number of 64 bits: digits, behind a '-' if it is below 0. False: the text is anything else. */
 bool resource_number(const char *text, size_t length, int64_t *number);
 
@@ -89,12 +84,9 @@ bool resource_mode_find(const char *name, enum resource_mode *mode);
 const char *resource_mode_name(enum resource_mode mode);
 
 /* Serves one request and appends its answer; of RESOURCE_ACCESS, fills *access instead. */
-enum resource_served resource_serve(struct resource *resource, const redisReply *request,
-                                    struct resource_answers *answers, struct resource_access *access);
+enum resource_served resource_serve(struct resource *resource, const redisReply *request, struct reply_text *reply,
+                                    struct resource_access *access);
 
 /* Records the result of an access, and appends its answer. */
 void resource_conclude(struct resource *resource, const struct resource_access *access,
-                       const struct resource_result *result, struct resource_answers *answers);
-
-/* Appends an encoded answer. */
-void resource_answer(struct resource_answers *answers, const char *format, ...) __attribute__((format(printf, 2, 3)));
+                       const struct resource_result *result, struct reply_text *reply);

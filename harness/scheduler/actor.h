@@ -10,6 +10,19 @@ struct actor {
     struct task_slot *host; /* its host's clocks, and the count of unfinished appends; NULL: no client */
 };
 
+/* Opens the files of both. False with a sentence in *error; `page` is then NULL. */
+static inline bool actor_open(struct actor *actor, uint32_t id, const char *history, const char *page,
+                              struct history_error *error) {
+    *actor = (struct actor){.history = history_open(history, error), .id = id};
+    if (actor->history) actor->page = shared_page_open(page, error);
+    return actor->page;
+}
+
+static inline void actor_close(const struct actor *actor) {
+    shared_page_close(actor->page);
+    history_close(actor->history);
+}
+
 /* Fills actor, mono_ns and wall_ns, and appends. Returns the index, or HISTORY_FULL. A client that is stopped while
  * `appends` is not 0 may have a record half written (scheduler_stop_between_records). */
 static inline uint64_t actor_append(const struct actor *actor, struct history_record record) {

@@ -30,7 +30,7 @@ bool explored_task_duplicate(struct explored_task *task);
 /* The task's connections to a node are lost. */
 void explored_task_disconnect(struct explored_task *task, int node);
 
-/* The client's connection to the resource (harness/client/resource_connection.h): `holder` is the client's worker. The
+/* The client's connection to the resource (harness/client/client.h): `holder` is the client's worker. The
  * reply belongs to the worker until its next command. */
 const struct env_reply *explored_resource_exchange(void *holder, const char *command, size_t length);
 /* The store executes an encoded command. The caller frees the answer. */

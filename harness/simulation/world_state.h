@@ -102,7 +102,7 @@ struct world {
     struct world_names names;
     struct actor driver;
     struct resource resource;
-    struct resource_answers answers;
+    struct reply_text answers;
     redisReader *requests, *replies; /* of the store */
     struct explored_node nodes[WORLD_NODES];
     struct explored_client clients[WORLD_CLIENTS];

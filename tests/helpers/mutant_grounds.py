@@ -72,7 +72,11 @@ GROUNDS = {
             "not threads and not messages and not never_comes and not beside_a_cpu",
         ),
     ),
-    "proxy": Ground(("faults/proxy",), BUILT, ("tests/proxy", "tests/project/test_c_programs.py", "-k", "not threads")),
+    "proxy": Ground(
+        ("faults/proxy", "harness/resp_service"),
+        BUILT,
+        ("tests/proxy", "tests/project/test_c_programs.py", "-k", "not threads"),
+    ),
     "explorer": Ground(
         ("harness/search", "harness/simulation/simulated_search.c", "harness/simulation/world_choices.c"),
         BUILT,

@@ -42,15 +42,18 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/locks/zoo/redisson": (("harness/locks/common", "harness/locks/redisson", "harness/locks/zoo"), ()),
     "harness/locks/zoo/redlock": (("harness/locks/common", "harness/locks/redlock", "harness/locks/zoo"), ()),
     "harness/lock_adapter": (("harness/environment/env_live.h", "harness/locks/common"), ("jansson.h",)),
+    "harness/resp_service": ((), ("ev.h", "hiredis/")),
     "harness/resource": (
         (
             "harness/history",
+            "harness/process/arguments.h",
             "harness/process/descriptor_limit.h",
             "harness/process/zygote_service.h",
+            "harness/resp_service",
             "harness/scheduler/actor.h",
             "harness/scheduler/shared_page.h",
         ),
-        ("hiredis/", "ev.h", "libpq-fe.h"),
+        ("hiredis/", "libpq-fe.h"),
     ),
     "harness/client": (
         (
@@ -60,6 +63,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/locks/redis/set_nx_px.h",
             "harness/locks/redis/signal_list.h",
             "harness/locks/zookeeper/zookeeper_queue.h",
+            "harness/process/arguments.h",
             "harness/process/zygote_service.h",
             "harness/scheduler",
         ),
@@ -135,7 +139,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("checkers/commands/render.h", "faults/common/fault.h", "harness/history/history.h", "harness/locks/common"),
         ("jansson.h",),
     ),
-    "faults": (("faults/common", "faults/names", "faults/network/rule_faults.h"), ()),
+    "faults": (("faults/common", "faults/names"), ()),
     "faults/names": ((), ()),
     "faults/common": (("faults/names", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
     "faults/client": (("faults/common",), ("hiredis/",)),
@@ -146,11 +150,15 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "faults/proxy": (
         (
             "harness/history/history.h",
+            "harness/process/arguments.h",
+            "harness/process/descriptor_limit.h",
             "harness/process/zygote_service.h",
+            "harness/resp_service",
             "harness/scheduler/actor.h",
             "harness/scheduler/clock.h",
             "harness/scheduler/random.h",
             "harness/scheduler/shared_page.h",
+            "harness/scheduler/timer_heap.h",
         ),
         ("ev.h", "hiredis/"),
     ),

@@ -42,6 +42,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/lockstorm/zoo/": ("tests/zoo/",),
     "harness/process/": ("tests/trial/",),
     "harness/resource/": ("tests/trial/",),
+    "harness/resp_service/": ("tests/proxy/", "tests/trial/"),
     "harness/scheduler/": ("tests/trial/", "tests/project/test_sanitized.py"),
     "harness/simulation/": ("tests/explore/", "tests/zoo/"),
     "harness/supervisor/": ("tests/supervisor/",),

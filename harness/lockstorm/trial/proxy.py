@@ -18,13 +18,13 @@ LINKS = "links"  # the directory of the sockets that clients connect to
 class Proxy:
     """Started by the constructor, which returns when it answers."""
 
-    def __init__(self, sandbox: Sandbox, history: Path, page: Path, actor: int, seed: int) -> None:
+    def __init__(self, sandbox: Sandbox, history: Path, page: Path, actor: int) -> None:
         self.control = sandbox.directory / "proxy.sock"
         self._directory = sandbox.directory / LINKS
         self._directory.mkdir(mode=0o700)
         self._names: list[str] = []
         self._rules: list[str] = []
-        words = {"history": history, "page": page, "actor": actor, "seed": seed, "control": self.control}
+        words = {"history": history, "page": page, "actor": actor, "control": self.control}
         command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
         self.process: Process = sandbox.start_program("proxy", command)
         self._client = LineClient(self.control)

@@ -35,7 +35,7 @@ class TrialLinks:
             self._links = DirectLinks(sandbox)
             return
         message, actor = Message(), recorder.text("proxy")
-        self._links = self.proxy = Proxy(sandbox, recorder.path, scheduler.page, actor, settings.seed)
+        self._links = self.proxy = Proxy(sandbox, recorder.path, scheduler.page, actor)
         must_succeed(library().scheduler_set_proxy(scheduler, bytes(self.proxy.control), message), message)
 
     def close(self) -> None:

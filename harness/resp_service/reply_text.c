@@ -1,13 +1,13 @@
-#include "faults/proxy/control_reply.h"
+#include "harness/resp_service/reply_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void write_list(struct control_reply *reply, const char *format, va_list arguments)
+static void write_list(struct reply_text *reply, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
-static void write_list(struct control_reply *reply, const char *format, va_list arguments) {
+static void write_list(struct reply_text *reply, const char *format, va_list arguments) {
     char *text = NULL;
     int length = vasprintf(&text, format, arguments);
     if (length < 0) abort();
@@ -21,7 +21,7 @@ static void write_list(struct control_reply *reply, const char *format, va_list 
     free(text);
 }
 
-void reply_write(struct control_reply *reply, const char *format, ...) {
+void reply_write(struct reply_text *reply, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     write_list(reply, format, arguments);
@@ -29,7 +29,7 @@ void reply_write(struct control_reply *reply, const char *format, ...) {
 }
 
 /* A message may quote what the caller sent. */
-void reply_error(struct control_reply *reply, const char *format, ...) {
+void reply_error(struct reply_text *reply, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     reply_write(reply, "-ERR ");
@@ -41,16 +41,16 @@ void reply_error(struct control_reply *reply, const char *format, ...) {
     reply_write(reply, "\r\n");
 }
 
-void reply_bulk(struct control_reply *reply, const char *text) {
+void reply_bulk(struct reply_text *reply, const char *text) {
     reply_write(reply, "$%zu\r\n%s\r\n", strlen(text), text);
 }
 
-void reply_number(struct control_reply *reply, const char *name, uint64_t number) {
+void reply_number(struct reply_text *reply, const char *name, uint64_t number) {
     reply_bulk(reply, name);
     reply_write(reply, ":%llu\r\n", (unsigned long long)number);
 }
 
-void reply_free(struct control_reply *reply) {
+void reply_free(struct reply_text *reply) {
     free(reply->bytes);
-    *reply = (struct control_reply){.length = 0};
+    *reply = (struct reply_text){.length = 0};
 }

@@ -1,4 +1,4 @@
-#include "faults/proxy/address.h"
+#include "harness/resp_service/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,13 +51,13 @@ static bool parse_host(struct address *address, struct address_error *error) {
     return true;
 }
 
-bool address_parse(struct span text, struct address *address, struct address_error *error) {
+bool address_parse(const char *text, size_t length, struct address *address, struct address_error *error) {
     *address = (struct address){.length = 0};
-    if (text.length == 0 || text.length >= sizeof address->text || memchr(text.bytes, '\0', text.length)) {
+    if (length == 0 || length >= sizeof address->text || memchr(text, '\0', length)) {
         snprintf(error->text, sizeof error->text, "an address has 1 to %d bytes, none of them zero", ADDRESS_TEXT - 1);
         return false;
     }
-    memcpy(address->text, text.bytes, text.length);
+    memcpy(address->text, text, length);
     return address->text[0] == '/' ? parse_path(address, error) : parse_host(address, error);
 }
 

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "faults/proxy/resp.h"
-
 enum { ADDRESS_TEXT = 128 };
 
 struct address {
@@ -20,7 +18,7 @@ struct address_error {
 };
 
 /* False with a sentence in *error. Makes no DNS lookup. */
-bool address_parse(struct span text, struct address *address, struct address_error *error);
+bool address_parse(const char *text, size_t length, struct address *address, struct address_error *error);
 
 /* Returns a non-blocking socket that listens, -1 with a sentence in *error. A TCP address must be a loopback one: only
  * this machine may connect. Port 0 is replaced by the free port that was taken. */

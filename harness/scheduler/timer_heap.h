@@ -1,17 +1,9 @@
-/* What is due when: a binary heap of timers, each embedded in the object that waits. Moments are ns of the trial's
- * monotonic clock.
- *
- * In real time a timer of the event loop delivers. In virtual time nothing happens by itself: the earliest moment
- * stands in the shared page, the scheduler moves the clock and sends SETTLE, which delivers. Timers of the same moment
- * are delivered in the order in which they were set, so that a trial repeats. */
+/* What is due when: a binary heap of timers, each embedded in the object that waits. Timers of the same moment are
+ * delivered in the order in which they were set, so that a trial repeats. Moments are ns of any one clock. */
 #pragma once
 
-#include <ev.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "harness/scheduler/shared_page.h"
 
 #define TIMER_HEAP_NEVER INT64_MAX
 /* The last moment that counts, 146 years after the trial's beginning: wall clocks have stamps for it, too. */
@@ -24,13 +16,12 @@ struct timer {
     void (*deliver)(struct timer *timer);
 };
 
+/* Zero before use. */
 struct timer_heap {
-    ev_timer event;
-    struct ev_loop *loop;
-    struct shared_page *page;
     struct timer **timers; /* timers[0] is not used */
     size_t count, capacity;
     uint64_t next_order;
+    void (*changed)(struct timer_heap *heap); /* called when the earliest moment is another one; NULL: nobody asks */
 };
 
 /* The moment that comes delay_ns after another, or the sum of two delays; TIMER_HEAP_NEVER when that is after
@@ -40,15 +31,14 @@ static inline int64_t timer_heap_later_ns(int64_t moment_ns, int64_t delay_ns) {
                                                                                  : moment_ns + delay_ns;
 }
 
-/* The shared page and the loop stay the caller's and must outlive the heap. */
-void timer_heap_open(struct timer_heap *heap, struct ev_loop *loop, struct shared_page *page);
 void timer_heap_close(struct timer_heap *heap);
 
 /* Sets a timer, or moves it. Its owner removes it before freeing it. */
 void timer_heap_set(struct timer_heap *heap, struct timer *timer, int64_t due_ns);
+/* Harmless when it is not set. */
 void timer_heap_remove(struct timer_heap *heap, struct timer *timer);
 
-/* Delivers the timers that are due now, returns how many. A timer is removed before its function is called. */
-size_t timer_heap_deliver(struct timer_heap *heap);
+/* Delivers the timers that are due, returns how many. A timer is removed before its function is called. */
+size_t timer_heap_deliver(struct timer_heap *heap, int64_t now_ns);
 /* The earliest moment, TIMER_HEAP_NEVER if no timer is set. */
 int64_t timer_heap_next_ns(const struct timer_heap *heap);
