@@ -8,9 +8,10 @@ enum { OPTIONS_MOST = 31 };
 
 static bool number_read(const struct argument *argument, const char *text) {
     char *end;
+    bool is_plain = text[0] == '-' || (text[0] >= '0' && text[0] <= '9'); /* no blank, no plus */
     errno = 0;
     int64_t number = strtoll(text, &end, 10);
-    if (errno || end == text || *end) return false;
+    if (!is_plain || errno || end == text || *end) return false;
     *(int64_t *)argument->place = number;
     return number >= argument->least && number <= argument->most;
 }
