@@ -30,8 +30,7 @@ from lockstorm.zoo.zoo import (
     zoo_numbers,
 )
 from lockstorm.zoo.zoo_entries import Bug, bugs, read_zoo
-from lockstorm.zoo.zoo_pages import RecordedBug, read_record, record_key, recorded_zoo, updated_record
-from lockstorm.zoo.zoo_table import show_zoo
+from lockstorm.zoo.zoo_pages import RecordedBug, read_record, record_key, recorded_zoo, show_zoo, updated_record
 from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, lockstorm
 

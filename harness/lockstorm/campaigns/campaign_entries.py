@@ -4,14 +4,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lockstorm.campaigns.campaign_case import HuntCase, StormAnswer, StormCase, unpacked
-from lockstorm.campaigns.campaign_file import (
-    CampaignEntry,
-    GateEntry,
-    MatrixEntry,
-    SearchEntry,
-    StormEntry,
-    ZooEntry,
-)
+from lockstorm.campaigns.campaign_file import CampaignEntry, GateEntry, MatrixEntry, SearchEntry, StormEntry, ZooEntry
 from lockstorm.campaigns.case_pool import CasePool, GatePool, MatrixPool
 from lockstorm.campaigns.search_pieces import PieceSearch
 from lockstorm.gate.gate import play_and_judge

@@ -8,14 +8,7 @@ import msgspec
 
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import Inconclusive
-from lockstorm.campaigns.campaign_case import (
-    CampaignCase,
-    GateAnswer,
-    GateCase,
-    TrialCase,
-    Unplayable,
-    unpacked,
-)
+from lockstorm.campaigns.campaign_case import CampaignCase, GateAnswer, GateCase, TrialCase, Unplayable, unpacked
 from lockstorm.campaigns.case_journal import CaseJournal, case_key
 from lockstorm.campaigns.dask_engine import DaskEngine
 from lockstorm.gate.worker import KeptJob

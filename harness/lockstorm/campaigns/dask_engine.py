@@ -57,11 +57,6 @@ def dask_setup(_worker: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def has_dashboard() -> bool:
-    """Whether what Dask's dashboard is drawn with is installed."""
-    return find_spec("bokeh") is not None
-
-
 class DaskEngine:
     """A context manager. `on`: local, or the address of a scheduler; `workers`: of a local cluster."""
 
@@ -115,7 +110,7 @@ class DaskEngine:
         """The number of workers, the scheduler, and the dashboard if there is one."""
         found = self.client.scheduler_info(n_workers=-1)
         count = len(found["workers"])
-        dashboard = f", dashboard {self.client.dashboard_link}" if has_dashboard() else ""
+        dashboard = f", dashboard {self.client.dashboard_link}" if find_spec("bokeh") else ""  # which draws it
         return f"{count} worker{'' if count == 1 else 's'} at {self.on}{dashboard}"
 
     def play_all(self, cases: Sequence[Plain], keys: Sequence[str]) -> Iterator[tuple[int, Plain]]:

@@ -6,7 +6,7 @@ at the same time may have stamps in the opposite order: a negative duration coun
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -138,17 +138,15 @@ def overtakings(events: Sequence[LockEvent]) -> list[int]:
 
 def most_holders(events: Sequence[LockEvent]) -> int:
     """The largest number of simultaneous holders, each from its grant to the invocation of its release."""
-    return max(_holders(events), default=0)
-
-
-def _holders(events: Sequence[LockEvent]) -> Iterator[int]:
     holders: set[int] = set()
+    most = 0
     for event in events:
         if event.granted:
             holders.add(event.client)
+            most = max(most, len(holders))
         elif event.kind == RELEASE:
             holders.discard(event.client)
-        yield len(holders)
+    return most
 
 
 def last_grant_ns(events: Sequence[LockEvent]) -> int | None:

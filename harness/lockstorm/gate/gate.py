@@ -1,25 +1,66 @@
 """Plays the trials of a policy, keeps the run and judges it; judges a kept run again."""
 
+import contextlib
 import datetime
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from msgspec import structs
 
+from lockstorm.attach.gateway import Gateway
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.gate import junit, markdown, sarif
-from lockstorm.gate.attached_player import AttachedPlayer, attached_servers
 from lockstorm.gate.gate_judge import INTERRUPTED, OUT_OF_TIME, Played, judge_gate
-from lockstorm.gate.gate_plan import GatePlan, plan_gate
-from lockstorm.gate.gate_policy import Policy, read_policy
+from lockstorm.gate.gate_plan import GateJob, GatePlan, plan_gate
+from lockstorm.gate.gate_policy import AttachChoice, Policy, read_policy
 from lockstorm.gate.runs import Run, read_kept_run, read_results
 from lockstorm.gate.worker import GateWorkerPool, KeptJob
 from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.verdict import PropertyVerdict, TrialResult
+from lockstorm.scenario.attached_play import AttachedServers, attached_scenarios
 from lockstorm.scenario.play import judge_file
 from lockstorm.scenario.worker_pool import TrialPool
+
+
+@contextlib.contextmanager
+def attached_servers(choice: AttachChoice | None) -> Iterator[AttachedServers | None]:
+    """The servers of a policy while its trials are played. Raises UsageError if they cannot be reached, or are not
+    empty and may not be used so."""
+    if not choice:
+        yield None
+        return
+    with Gateway(choice.address, choice.files) as gateway:
+        servers = AttachedServers(gateway)
+        servers.look()
+        if not choice.yes:
+            servers.check_touchable("add yes = true to [attach]")
+        yield servers
+
+
+class AttachedPlayer:
+    """Plays trials one after the other, in this process: they share the servers. In the place of a worker pool."""
+
+    def __init__(self, servers: AttachedServers) -> None:
+        self._servers = servers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Every trial has ended."""
+
+    def play_all(self, kept_jobs: Sequence[KeptJob]) -> Iterator[tuple[int, TrialResult]]:
+        """The number of each job and its result."""
+        for number, kept_job in enumerate(kept_jobs):
+            yield number, kept_job.play(self._play)
+
+    def _play(self, job: GateJob, history: Path, logs: Path) -> TrialResult:
+        scenario = attached_scenarios()[job.request.scenario]
+        settings = self._servers.settings_for(job.request, scenario)
+        return self._servers.play(scenario, settings, history, logs)
 
 
 def run_gate(

@@ -7,8 +7,7 @@ from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import content_with
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding, findings, program_of
 from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
-from lockstorm.libraries.library_traits import LibraryTraits
-from lockstorm.libraries.promise_figures import PromiseFigures
+from lockstorm.libraries.promise_figures import LibraryTraits, PromiseFigures
 from lockstorm.search.library_plan import PROMISES
 
 PAGE = paths.ROOT / "docs" / "libraries.md"

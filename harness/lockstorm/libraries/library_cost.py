@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lockstorm.libraries.library_traits import LibraryCost, traits_of
-from lockstorm.libraries.promise_figures import keep_figures, promise_figures
+from lockstorm.libraries.promise_figures import LibraryCost, keep_figures, promise_figures, traits_of
 from lockstorm.locks.adapter import PREFIX, adapter_entry
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.scenario.library_expected import adapters_in_trials, port_of

@@ -1,4 +1,5 @@
-"""How often each shipped adapter's library broke each promise, in a search that does not stop at the first.
+"""How often each shipped adapter's library broke each promise, in a search that does not stop at the first. Beside it:
+what its lock is, as its adapter says, and what it costs.
 scenarios/libraries.json keeps it; `python -m lockstorm.libraries.promise_figures NAME...` measures."""
 
 import json
@@ -10,9 +11,8 @@ import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
-from lockstorm.libraries.library_traits import LibraryCost, LibraryTraits, traits_of
 from lockstorm.libraries.library_words import read_words
-from lockstorm.locks.adapter import PREFIX, adapter_entry, shipped_adapters
+from lockstorm.locks.adapter import PREFIX, adapter_entry, adapter_facts, shipped_adapters
 from lockstorm.search.explore import search_schedules
 from lockstorm.search.library_plan import PROMISES
 from lockstorm.search.search_plan import SearchRequest, plan_search
@@ -20,6 +20,49 @@ from lockstorm.search.search_result import SearchResult
 
 RECORD = paths.ROOT / "scenarios" / "libraries.json"
 SEED = 1
+
+
+class LibraryTraits(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to hello, as far as it decides which lock to choose."""
+
+    waits: str  # not, polling, push, blocking-pop, in-server
+    nodes: int
+    lease: bool
+    renews: bool  # a watchdog extends the lease
+    extends: bool  # the caller can
+    fair: bool
+    token: bool
+    cancels: bool  # a wait can be ended from outside
+    modes: list[str]
+    reenters: list[str]
+
+
+class LibraryCost(msgspec.Struct, frozen=True, kw_only=True):
+    """An acquire and release without a competitor, in real time, beside its C port; medians of pairs that were measured
+    one after the other."""
+
+    port: str
+    us: float
+    port_us: float
+    ratio: float
+
+
+def traits_of(adapter: str) -> LibraryTraits:
+    """Starts the adapter. Raises NotInstalled."""
+    entry = adapter_entry(PREFIX + adapter)
+    facts = adapter_facts(entry.library.path)
+    return LibraryTraits(
+        waits=entry.waits,
+        nodes=entry.nodes,
+        lease=entry.lease,
+        renews=entry.renews,
+        extends=entry.renewable,
+        fair=entry.fair,
+        token=entry.token,
+        cancels=facts.cancel if facts else False,
+        modes=list(facts.modes) if facts else ["exclusive"],
+        reenters=list(facts.reenters) if facts else [],
+    )
 
 
 class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):

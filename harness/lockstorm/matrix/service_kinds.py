@@ -17,14 +17,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.json_file import read_json
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Break, Candidate, KindCost, KindRow, Kinds, MeasuredCost, Needs
-from lockstorm.matrix.candidates import (
-    PREVENTION,
-    Cells,
-    best_of,
-    candidates_among,
-    cells_by_key,
-    servers_of,
-)
+from lockstorm.matrix.candidates import PREVENTION, Cells, best_of, candidates_among, cells_by_key, servers_of
 from lockstorm.matrix.remedies import cautions
 from lockstorm.native.library import locks
 from lockstorm.results.lock_entry import LockEntry, Waits

@@ -17,13 +17,7 @@ from lockstorm.locks.adapter import is_adapter
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.verdict import Evidence
 from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, SearchOutcome, states_joined
-from lockstorm.search.search_lines import (
-    FoundSchedule,
-    SearchTally,
-    ViolationGroup,
-    groups_joined,
-    tallies_joined,
-)
+from lockstorm.search.search_lines import FoundSchedule, SearchTally, ViolationGroup, groups_joined, tallies_joined
 from lockstorm.search.sessions import session_numbers
 
 FORMAT = 2  # 1: schedules were counted from 0

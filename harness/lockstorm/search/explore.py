@@ -12,14 +12,7 @@ from lockstorm.results.call_event import BrokenPromise
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Evidence
 from lockstorm.search.campaign import Campaign, ShownSchedule, joined
-from lockstorm.search.explorer import (
-    Explorer,
-    OnProgress,
-    SearchOutcome,
-    SearchProgress,
-    explorer_for,
-    states_joined,
-)
+from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
 from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
 from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule
 from lockstorm.search.search_lines import FoundSchedule, tallies_joined

@@ -11,14 +11,7 @@ from rich.text import Text
 from lockstorm.base.errors import NotInstalled
 from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option, path_option
-from lockstorm.cli.terminal import (
-    NearestName,
-    check_new_file,
-    console,
-    print_checks,
-    print_json,
-    write_starter_program,
-)
+from lockstorm.cli.terminal import NearestName, check_new_file, console, print_checks, print_json, write_starter_program
 from lockstorm.conformance.adapter_check import check_adapter
 from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path, install_libraries, shipped_adapters
 

@@ -8,11 +8,12 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range
 from lockstorm.cli.options import json_option, names_option
-from lockstorm.cli.terminal import console, print_json, progress_of_done
+from lockstorm.cli.terminal import print_result, progress_of_done
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix import matrix as matrix_
-from lockstorm.matrix import matrix_pages, matrix_table
 from lockstorm.matrix.matrix import choose_cells
+from lockstorm.matrix.matrix_pages import matrix_tables
+from lockstorm.matrix.matrix_table import show_matrix
 from lockstorm.scenario.cells import CellKey
 from lockstorm.servers.deployment import deployment_named
 from lockstorm.trial.settings import CONFIG_HELP, SEED_LIMIT, SERVER_HELP
@@ -80,12 +81,10 @@ def matrix_command(
         raise UsageError("--json or --markdown, not both")
     with progress_of_done(len(chosen) * 2 * repeat) as report:
         result = matrix_.play_matrix(chosen, time_, repeat, seed, report, server=server, config=config)
-    if as_json:
-        print_json(result)
-    elif as_markdown:
-        click.echo(matrix_pages.matrix_tables(result), nl=False)
+    if as_markdown:
+        click.echo(matrix_tables(result), nl=False)
     else:
-        matrix_table.show_matrix(console(), result)
+        print_result(as_json, result, show_matrix)
     if result.interrupted:
         return INTERRUPTED
     return matrix_.matrix_exit_status(result, needs_all=bool(os.environ.get("CI")))  # in CI nothing may be left out

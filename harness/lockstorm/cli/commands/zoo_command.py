@@ -9,11 +9,11 @@ from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import duration_option, json_option, names_option
-from lockstorm.cli.terminal import console, print_json, progress_of_done
+from lockstorm.cli.terminal import print_result, progress_of_done
 from lockstorm.search.search_plan import SCHEDULES_MOST
-from lockstorm.zoo import zoo_pages, zoo_table
 from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, SECONDS_USUAL, Hunt, run_zoo, trial_count, zoo_exit_status
 from lockstorm.zoo.zoo_entries import Bug, bugs
+from lockstorm.zoo.zoo_pages import show_zoo, write_record, zoo_section
 
 TIME_LIMIT_MOST_MS = UNITS_MS["h"]
 INTERRUPTED = 130
@@ -65,13 +65,11 @@ def zoo_command(
     hunt = None if no_explore else Hunt(time_limit_ms // 1000, fixed_schedules=fixed_schedules)
     with progress_of_done(trial_count(chosen, hunt)) as on_trial:
         result = run_zoo(chosen, hunt, on_trial)
-    if as_json:
-        print_json(result)
-    elif as_markdown:
-        click.echo(zoo_pages.zoo_section(result), nl=False)
+    if as_markdown:
+        click.echo(zoo_section(result), nl=False)
     else:
-        zoo_table.show_zoo(console(), result)
-    if record and (left_out := zoo_pages.write_record(result)):
+        print_result(as_json, result, show_zoo)
+    if record and (left_out := write_record(result)):
         click.echo(f"zoo: not recorded: {', '.join(left_out)}", err=True)
     if result.interrupted:
         return INTERRUPTED
