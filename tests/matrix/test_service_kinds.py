@@ -17,8 +17,8 @@ from lockstorm.base.errors import UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice import advise_locks, decisions
 from lockstorm.matrix.advice_result import Advice, Choice, KindCost, KindRow, MeasuredCost, Needs
+from lockstorm.matrix.advice_table import BAR_WIDTH, held_bar, show_kinds
 from lockstorm.matrix.candidates import PREVENTION, SERVERS, candidate_rank, cells_by_key, options_for
-from lockstorm.matrix.kinds_table import BAR_WIDTH, held_bar, show_kinds
 from lockstorm.matrix.matrix import expected_matrix
 from lockstorm.matrix.remedies import EXPERT, REMEDIES, cautions, remedies
 from lockstorm.matrix.service_kinds import JUDGED, KINDS, best_of_kind, compare_kinds, cost_text, read_costs

@@ -29,11 +29,6 @@ class CaseProcess:
         self._process = None
         return {"error": f"the process that played it ended (status {status})"}
 
-    def end(self) -> None:
-        if self._process:
-            self._process.end()
-        self._process = None
-
 
 if __name__ == "__main__":
     serve(int(sys.argv[1]), CampaignCase, case_time, play_case)  # type: ignore[arg-type]  # msgspec decodes unions

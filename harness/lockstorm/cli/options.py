@@ -12,7 +12,6 @@ from lockstorm.base.paths import USUAL_POLICY
 from lockstorm.locks import adapter as adapters
 from lockstorm.locks import plugin as plugins
 from lockstorm.report.window import ROWS_USUAL
-from lockstorm.trial.settings import TrialSettings
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -117,11 +116,6 @@ def field_options(owner: type, *names: str, **helps: str) -> Callable[[Decorated
         return command
 
     return decorate
-
-
-def trial_options(*names: str, **helps: str) -> Callable[[Decorated], Decorated]:
-    """The options of a trial: those named, or all."""
-    return field_options(TrialSettings, *names, **helps)
 
 
 def given_options(owner: type, chosen: Mapping[str, Any]) -> dict[str, Any]:  # fields of `owner`

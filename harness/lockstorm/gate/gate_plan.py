@@ -135,12 +135,15 @@ def scenario_jobs(policy: Policy, lock: LockChoice, scenario: str, time: str) ->
 def storm_case(policy: Policy, lock: LockChoice, storm: StormChoice) -> Case:
     reads_clocks = is_user_supplied(lock.name) and lock_named(lock.name).real_time_only  # clocks of the machine
     time = "real" if reads_clocks else storm.time
-    request = replace(lock.request, scenario=storm.scenario, time=time, seed=storm.seed)
     request = replace(
-        request, clients=storm.clients, duration_ms=storm.duration_ms, lease_ms=storm.lease_ms or lock.request.lease_ms
+        lock.request,
+        scenario=storm.scenario,
+        time=time,
+        clients=storm.clients,
+        duration_ms=storm.duration_ms,
+        lease_ms=storm.lease_ms or lock.request.lease_ms,
     )
-    seeds = range(storm.seed, storm.seed + storm.trials)
-    requests = [replace(request, seed=seed) for seed in seeds]
+    requests = [replace(request, seed=seed) for seed in range(storm.seed, storm.seed + storm.trials)]
     jobs = tuple(GateJob(job_name(each), each, storm.faults) for each in requests)
     check_jobs(policy, lock, lambda: plan_storm(jobs[0].storm))
     return Case(lock, storm.scenario, time, jobs)

@@ -6,7 +6,8 @@ from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.marked_pages import content_with
 from lockstorm.libraries.finding import CONTROL, FOUND, PLACE, Finding, findings, program_of
-from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
+from lockstorm.libraries.library_rows import LibraryRow, library_rows
+from lockstorm.libraries.library_words import read_words
 from lockstorm.libraries.promise_figures import LibraryTraits, PromiseFigures
 from lockstorm.search.library_plan import PROMISES
 
@@ -71,7 +72,7 @@ def words_table(rows: Mapping[str, LibraryRow]) -> str:
         package = f"{words.package} ({words.language}), {words.licence}"
         lines.append(f"| `{row.adapter}` | {package} | {words.use} | {words.beware} |")
     lines += ["", "Not tried:", "", "| library | why |", "|---|---|"]
-    lines += [f"| {each.name} | {each.why} |" for each in left_out_libraries()]
+    lines += [f"| {each.name} | {each.why} |" for each in read_words()[1]]
     return "\n".join(lines) + "\n"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lockstorm.libraries.finding import Finding, findings
-from lockstorm.libraries.library_words import LeftOut, LibraryWords, read_words
+from lockstorm.libraries.library_words import LibraryWords, read_words
 from lockstorm.libraries.promise_figures import PromiseFigures, promise_figures
 from lockstorm.locks.adapter import shipped_adapters
 
@@ -35,8 +35,8 @@ class LibraryRow:
             return f"kept every promise in {played}"
         calls = self.figures.by_calls
         faults = [name for name in self.figures.broken if name not in calls]
-        parts = [f"{_listed(calls)} by calls alone"] if calls else []
-        parts += [f"{_listed(faults)} under faults"] if faults else []
+        parts = [f"{', '.join(calls)} by calls alone"] if calls else []
+        parts += [f"{', '.join(faults)} under faults"] if faults else []
         return f"broke {'; '.join(parts)}, in {played}"
 
     @property
@@ -48,14 +48,6 @@ class LibraryRow:
             "findings": {name: msgspec.to_builtins(finding) for name, finding in self.findings.items()},
             "sentence": self.sentence,
         }
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
-
-
-def left_out_libraries() -> list[LeftOut]:
-    return read_words()[1]
 
 
 def library_rows() -> dict[str, LibraryRow]:

@@ -15,14 +15,10 @@ def phrase(event: Event) -> tuple[str, str]:
     return render(event) if render else (event.kind, "dim")
 
 
-def outcome(event: Event) -> str:
-    return str(event.outcome)
-
-
 def by_outcome(event: Event, ok: str, refused: str, unknown: str, tone: str = "") -> tuple[str, str]:
-    if outcome(event) == "ok":
+    if event.outcome == "ok":
         return ok, tone
-    return (refused, "warn") if outcome(event) == "refused" else (unknown, "warn")
+    return (refused, "warn") if event.outcome == "refused" else (unknown, "warn")
 
 
 def with_token(event: Event) -> str:

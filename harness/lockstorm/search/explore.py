@@ -115,12 +115,12 @@ def _shown(explorer: Explorer, plan: SearchPlan, found: FoundSchedule, story_to:
     schedule = smallest_schedule(plan, found)
     if isinstance(schedule, LibrarySchedule):
         return _library_shown(explorer, schedule, found)
-    shown = replay_lock_on(explorer, schedule, plan.required_names, story_to)
+    verdict, strikes = replay_lock_on(explorer, schedule, plan.required_names, story_to)
     return ShownSchedule(
-        sentence=shown.verdict.sentence,
-        steps=shown.verdict.steps or 0,
-        evidence={name: each.evidence for name, each in shown.verdict.properties.items()},
-        struck={each.line: each.text for each in shown.strikes},
+        sentence=verdict.sentence,
+        steps=verdict.steps or 0,
+        evidence={name: each.evidence for name, each in verdict.properties.items()},
+        struck={each.line: each.text for each in strikes},
     )
 
 

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -55,12 +54,6 @@ def context_words(context: ScheduleContext | LibraryContext, required: Sequence[
 # --- of a C lock ---
 
 
-@dataclass(frozen=True)
-class ReplayedLock:
-    verdict: Verdict
-    strikes: list[StruckCommand]  # in the order of time
-
-
 def replay_schedule(
     schedule: ScheduleFile,
     name: str,
@@ -74,7 +67,7 @@ def replay_schedule(
     usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
     required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
     with explorer_for(schedule, 1) as explorer:
-        verdict = replay_lock_on(explorer, schedule, required, story_to, name).verdict
+        verdict, _ = replay_lock_on(explorer, schedule, required, story_to, name)
         if save:
             save_history(explorer.history, save)
     context = {key: getattr(schedule, key) for key in CONTEXT_KEYS}
@@ -88,13 +81,14 @@ def replay_lock_on(
     required: Sequence[str],
     story_to: list[Event] | None,
     name: str = "the schedule",
-) -> ReplayedLock:
+) -> tuple[Verdict, list[StruckCommand]]:
+    """The verdict, and the commands that faults have struck, in the order of time."""
     done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
     done = played_whole(done, schedule.line_numbers, name)
     if story_to is not None:
         story_to += with_strikes(read_history(explorer.history), done.strikes)
     verdict = judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required))))
-    return ReplayedLock(structs.replace(verdict, steps=done.steps, commands=done.commands), done.strikes)
+    return structs.replace(verdict, steps=done.steps, commands=done.commands), done.strikes
 
 
 def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> Iterator[Event]:

@@ -47,7 +47,7 @@ LEASE_HELP = "Lease of the lock. Default: 400ms, longer in scenarios where it mu
     envvar="LOCKSTORM_CLIENT_KEY",
     help="File with its key. Default: what LOCKSTORM_CLIENT_KEY names, or the file of the certificate.",
 )
-@options.trial_options(*ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
+@options.field_options(TrialSettings, *ATTACHED_OPTIONS, lease_ms=LEASE_HELP)
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
 @click.option("--yes", is_flag=True, help="Continue even if the target database is not empty.")
 @options.path_option("-o", "output", help="Save the history of the one trial in this file.")

@@ -8,18 +8,19 @@ from rich.text import Text
 
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
-from lockstorm.cli.options import duration_option, json_option, trial_options
+from lockstorm.cli.options import duration_option, field_options, json_option
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.native.linearizability import MODELS, LinearizeSettings, linearize, needs_model
 from lockstorm.report.story import policy_sentence, policy_table, sentence_text, verdict_table
 from lockstorm.results.properties import ACQUIRE_POLICIES, RELEASE_POLICIES
 from lockstorm.results.verdict import property_verdict
 from lockstorm.scenario.play import judge_file
+from lockstorm.trial.settings import TrialSettings
 
 
 @click.command("check")
 @click.argument("file", type=click.Path())
-@trial_options("require")
+@field_options(TrialSettings, "require")
 @click.option(
     "--release-policy",
     type=click.Choice(RELEASE_POLICIES),

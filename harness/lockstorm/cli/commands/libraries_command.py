@@ -15,8 +15,8 @@ from lockstorm.base.option_fields import choose
 from lockstorm.cli.options import json_option
 from lockstorm.cli.terminal import console, print_json
 from lockstorm.libraries.finding import FOUND, PLACE, Finding, program_of
-from lockstorm.libraries.library_rows import LibraryRow, left_out_libraries, library_rows
-from lockstorm.libraries.library_words import LibraryWords
+from lockstorm.libraries.library_rows import LibraryRow, library_rows
+from lockstorm.libraries.library_words import LibraryWords, read_words
 from lockstorm.libraries.tried_release import TriedRelease, newest_release, try_release
 from lockstorm.search.library_plan import PROMISES
 
@@ -64,7 +64,7 @@ def libraries_command(name: str | None, newest: bool, releases: str | None, as_j
             _tell(console(), chosen)
         return 0
     if as_json:
-        left_out = [{"name": each.name, "why": each.why} for each in left_out_libraries()]
+        left_out = [{"name": each.name, "why": each.why} for each in read_words()[1]]
         table = {"libraries": [row.json for row in rows.values()], "left_out": left_out, "promises": PROMISES}
         print_json(table)
         return 0

@@ -22,7 +22,7 @@ from lockstorm.trial.settings import TrialSettings
 @options.lock_option
 @options.adapter_option
 @options.plugin_option
-@options.trial_options()
+@options.field_options(TrialSettings)
 @options.path_option("-o", "output", help="Save the history in this file.")
 @options.quiet_option
 @options.json_option

@@ -1,11 +1,12 @@
 """`lockstorm storm`."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
@@ -42,7 +43,7 @@ OF_THE_SCHEDULE = ("duration_ms", "clients", "seed", "lease_ms", "faults", "tria
 @options.adapter_option
 @options.plugin_option
 @options.field_options(StormRequest)
-@options.trial_options(*TRIAL_OPTIONS, **HELPS)
+@options.field_options(TrialSettings, *TRIAL_OPTIONS, **HELPS)
 @options.path_option("-o", "output", help="Save the history; of several storms, the first violated one.")
 @options.path_option("--save-schedule", help="Save the schedule of the storm that -o would save.")
 @options.quiet_option
@@ -130,21 +131,20 @@ def show_storms(console: Console, result: TrialResult) -> None:
 
 def faults_table(faults: list[FaultCount]) -> Table:
     """For each fault: how often the schedule has it, and how often it was injected, proved and skipped."""
-    table = Table(box=None, padding=(0, 1), header_style="dim")
     keys = ("meant", "injected", "proved", "skipped")
-    for title in ("fault", *keys):
-        table.add_column(title, justify="left" if title == "fault" else "right")
-    for fault in faults:
-        table.add_row(fault.name, *(str(getattr(fault, key)) for key in keys))
-    return table
+    return _counts_table("fault", keys, [(fault.name, [getattr(fault, key) for key in keys]) for fault in faults])
 
 
 def properties_table(properties: dict[str, dict[str, int]]) -> Table:
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    for title in ("property", "holds", "violated", "inconclusive"):
-        table.add_column(title, justify="left" if title == "property" else "right")
-    for name, counts in properties.items():
-        table.add_row(name.replace("_", " "), *(str(counts[key]) for key in ("holds", "violated", "inconclusive")))
+    keys = ("holds", "violated", "inconclusive")
+    rows = [(name.replace("_", " "), [counts[key] for key in keys]) for name, counts in properties.items()]
+    return _counts_table("property", keys, rows)
+
+
+def _counts_table(what: str, keys: Sequence[str], rows: Iterable[tuple[str, list[int]]]) -> Table:
+    table = Table(what, *(Column(key, justify="right") for key in keys), box=None, padding=(0, 1), header_style="dim")
+    for name, counts in rows:
+        table.add_row(name, *map(str, counts))
     return table
 
 
