@@ -36,7 +36,6 @@ CHOOSES_FAULTS = {
     "cli/commands/demo_command.py": "shows two of them",
     "cli/commands/doctor_command.py": "tries what a trial needs",
     "conformance/plugin_check.py": "breaks a plug-in's connection",
-    "gate/starter_policy.py": "suggests three",
     "matrix/candidates.py": "asks what a lock does in two",
     "native/fault_names.py": "reads an old name by its target",
     "report": "draws each in its own way",
