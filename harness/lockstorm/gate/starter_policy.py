@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Template
-
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
+from lockstorm.base.text_template import text_template
 from lockstorm.gate.gate_policy import USUAL_REQUIRE
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.scenario.play import check_settings
@@ -61,7 +60,7 @@ def starter_policy_text(answers: Answers) -> str:
         require = ("mutual_exclusion", "liveness")
         names = DONE_ONCE if lock.once else EFFICIENCY
         play = f"[{quoted([name for name in names if not scenarios()[name].inapplicable_reason(lock)])}]"
-    text: str = Template(TEMPLATE.read_text(), trim_blocks=True, keep_trailing_newline=True).render(
+    return text_template(TEMPLATE).render(
         lock=lock.name,
         store=store,
         store_words=store_words.removeprefix("... ") if store != "open" else "the resource takes every write",
@@ -70,7 +69,6 @@ def starter_policy_text(answers: Answers) -> str:
         play=play,
         has_storm=not (lock.real_time_only or lock.once),  # those cannot take part in a storm
     )
-    return text
 
 
 def quoted(names: Iterable[str]) -> str:

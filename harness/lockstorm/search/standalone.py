@@ -10,9 +10,9 @@ from string import Template
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lockstorm.base.errors import UsageError
+from lockstorm.base.text_template import text_template
 from lockstorm.locks.adapter import SHIPPED, adapter_facts, adapter_path
 from lockstorm.results.call_event import BrokenPromise
 from lockstorm.search.replay import ReplayedLibrary
@@ -102,15 +102,7 @@ def standalone_program(schedule: LibrarySchedule, result: ReplayedLibrary, langu
         raise UsageError("--as python: the schedule cancels a call, and Python ends no thread's call")
     facts = adapter_facts(str(adapter_path(schedule.adapter)))
     writer = _Writer(phrases, schedule, facts.lease_key if facts else "")
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # it writes programs; what it writes comes from an adapter's own file
-    )
-    return environment.get_template(f"standalone.{language}.j2").render(
+    return text_template(Path(__file__).with_suffix(f".{language}.j2")).render(
         head=_head(phrases, schedule, result, broken),
         sentence=re.sub(r"[\\\"]", "'", result.sentence),
         phrases=phrases,
