@@ -1,11 +1,12 @@
 """Templates of texts that are no HTML: programs, policies, Markdown. Nothing in them is escaped by itself."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 
-def text_template(path: Path) -> Template:
+def text_template(path: Path, **filters: Callable[..., str]) -> Template:
     environment = Environment(
         loader=FileSystemLoader(path.parent),
         undefined=StrictUndefined,
@@ -14,4 +15,5 @@ def text_template(path: Path) -> Template:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters |= filters
     return environment.get_template(path.name)
