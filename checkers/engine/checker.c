@@ -7,25 +7,26 @@
 #include <string.h>
 
 /* The evidence of a new cause, without its text; NULL: the cause is known, or there is no room. */
-static struct evidence *evidence_add(struct verdict *verdict, const struct violation *violation) {
+static struct evidence *evidence_add(struct verdict *verdict, const struct event *event,
+                                     const struct violation *violation) {
+    uint64_t times = violation->times ? violation->times : 1;
     assert(violation->sort < VERDICT_PARTS);
-    assert(violation->record_count <= EVIDENCE_RECORDS);
-    verdict->count += violation->times;
-    verdict->sorts[violation->sort] += violation->times;
+    verdict->count += times;
+    verdict->sorts[violation->sort] += times;
     for (int each = 0; each < verdict->evidence_count; each++) {
         struct evidence *cause = &verdict->evidence[each];
         if (cause->sort != violation->sort || cause->who != violation->who || cause->whom != violation->whom) continue;
-        cause->count += violation->times;
+        cause->count += times;
         return NULL;
     }
     if (verdict->evidence_count == EVIDENCE_KEPT) return NULL;
     struct evidence *evidence = &verdict->evidence[verdict->evidence_count++];
-    *evidence = (struct evidence){.sort = violation->sort,
-                                  .who = violation->who,
-                                  .whom = violation->whom,
-                                  .count = violation->times,
-                                  .record_count = violation->record_count};
-    memcpy(evidence->records, violation->records, sizeof evidence->records);
+    *evidence =
+        (struct evidence){.sort = violation->sort, .who = violation->who, .whom = violation->whom, .count = times};
+    for (int each = 0; each < EVIDENCE_RECORDS; each++)
+        if (violation->records[each]) evidence->records[evidence->record_count++] = violation->records[each];
+    assert(!event || evidence->record_count < EVIDENCE_RECORDS);
+    if (event) evidence->records[evidence->record_count++] = event->index;
     return evidence;
 }
 
@@ -65,6 +66,7 @@ const char *check_grant(const struct check *check, uint64_t index, char *buffer,
 
 /* What %p and a letter stand for. A name is cut to 63 bytes, so that an odd one leaves room for the sentence. */
 static const char *described(const struct check *check, char what, const void *value, char *buffer, size_t size) {
+    if (!value) return "";
     switch (what) {
     case 'N': return history_name(check->reader, *(const uint32_t *)value, buffer, size < 64 ? size : 64);
     case 'T': return check_when(check, *(const int64_t *)value, buffer, size);
@@ -73,8 +75,9 @@ static const char *described(const struct check *check, char what, const void *v
     }
 }
 
-void violate(struct checking *my, const struct violation *violation, const char *format, ...) {
-    struct evidence *evidence = evidence_add(&my->verdict, violation);
+void violate(struct checking *my, const struct event *event, const struct violation *violation, const char *format,
+             ...) {
+    struct evidence *evidence = evidence_add(&my->verdict, event, violation);
     char piece[160];
     size_t used = 0;
     va_list values;

@@ -203,18 +203,18 @@ static inline int64_t validity_until_ns(const struct history_record *validity) {
     return validity->outcome == OUTCOME_REFUSED ? INT64_MIN : validity->value;
 }
 
-/* What is violated, by whom against whom, how often at once, and the records that show it. */
+/* What is violated, by whom against whom, how often at once (0 means 1), and the earlier records that show it. */
 struct violation {
     unsigned sort; /* of the checker's sorts */
     uint64_t who, whom, times;
-    uint64_t records[EVIDENCE_RECORDS];
-    int record_count;
+    uint64_t records[EVIDENCE_RECORDS]; /* indices; 0: none */
 };
-/* Counts a violation. If it is the first of its cause and there is room, keeps it as evidence with a text: %s, %lld
- * and, each with a pointer, %pN a name by its index (uint32_t), %pT a stamp as "at 30.205 s" (int64_t), %pD a duration
- * (int64_t), %pG a grant by its index (uint64_t) as "client-1 (token 33, granted at 0.205 s)". */
-SELDOM void violate(struct checking *my, const struct violation *violation, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Counts a violation that the event shows, as the last of the records; NULL: the end of the history does. If it is the
+ * first of its cause and there is room, keeps it as evidence with a text: %s, %lld and, each with a pointer, %pN a name
+ * by its index (uint32_t), %pT a stamp as "at 30.205 s" (int64_t), %pD a duration (int64_t), %pG a grant by its index
+ * (uint64_t) as "client-1 (token 33, granted at 0.205 s)"; NULL shows nothing. */
+SELDOM void violate(struct checking *my, const struct event *event, const struct violation *violation,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Sets the status: violated if a violation was counted; else it holds if `seen`, or is inconclusive for `reason`. */
 void verdict_decide(struct verdict *verdict, bool seen, const char *reason);

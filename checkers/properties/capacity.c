@@ -61,16 +61,14 @@ static SELDOM void capacity_lapse(struct permit_pool *pool, int64_t mono_ns) {
 }
 
 static SELDOM void surplus(struct checking *my, const struct event *event, const struct permit_pool *pool) {
-    struct violation violation = {.sort = SURPLUS, .times = 1, .who = event->actor->name};
+    struct violation violation = {
+        .sort = SURPLUS, .who = event->actor->name, .whom = check_record_at(my->check, pool->first->grant).actor};
     int64_t shown = 0;
-    for (struct permits *each = pool->first;
-         shown < event->lock->capacity && violation.record_count < EVIDENCE_RECORDS - 1; each = each->later) {
-        violation.records[violation.record_count++] = each->grant;
-        shown += each->taken;
-    }
-    violation.whom = check_record_at(my->check, violation.records[0]).actor;
-    violation.records[violation.record_count++] = event->index;
-    violate(my, &violation, "%pN was granted a permit %pT while all %lld were out, the longest with %pG",
+    int count = 0;
+    for (struct permits *each = pool->first; shown < event->lock->capacity && count < EVIDENCE_RECORDS - 1;
+         shown += each->taken, each = each->later)
+        violation.records[count++] = each->grant;
+    violate(my, event, &violation, "%pN was granted a permit %pT while all %lld were out, the longest with %pG",
             &event->actor->name, &event->record->mono_ns, (long long)event->lock->capacity, &violation.records[0]);
 }
 
@@ -116,12 +114,7 @@ static void capacity_asked(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void unowned(struct checking *my, const struct event *event) {
-    const struct violation violation = {.sort = UNOWNED,
-                                        .times = 1,
-                                        .who = event->actor->name,
-                                        .records = {event->asked, event->index},
-                                        .record_count = 2};
-    violate(my, &violation,
+    violate(my, event, &(struct violation){.sort = UNOWNED, .who = event->actor->name, .records = {event->asked}},
             "%pN had no permit when it released one, and was told %pT that it had: there is one permit too many now",
             &event->actor->name, &event->record->mono_ns);
 }

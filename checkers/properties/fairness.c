@@ -63,26 +63,17 @@ static void queue_remove(struct fairness_queue *queue, struct fairness_side *sid
     *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
 }
 
-/* What shows a violation: that a client asked, another was granted the lock, and what makes it unfair. */
-struct fairness_case {
-    uint64_t asked, granted;
-    uint64_t again; /* index of the previous grant of the client that was granted the lock, 0: it is not the reason */
-    uint64_t ended; /* index of the record that ended the wait, 0: it is not the reason */
-    bool to_the_end;
-};
-
-static SELDOM void fairness_violate(struct checking *my, struct fairness_case shown) {
-    struct history_record waits = check_record_at(my->check, shown.asked);
-    struct history_record grant = check_record_at(my->check, shown.granted);
-    struct violation violation = {
-        .times = 1, .who = grant.actor, .whom = waits.actor, .records = {shown.asked}, .record_count = 1};
-    if (shown.again) violation.records[violation.record_count++] = shown.again;
-    violation.records[violation.record_count++] = shown.granted;
-    if (shown.ended) violation.records[violation.record_count++] = shown.ended;
-    violate(my, &violation,
+/* A waiter was passed: by a grant before the event, which ends its wait (NULL: nothing does); or, if `passed` is 0, by
+ * the event, a grant to a client that had one since the waiter asked: `before`. */
+static SELDOM void fairness_violate(struct checking *my, const struct event *event, uint64_t asked, uint64_t before,
+                                    uint64_t passed) {
+    struct history_record waits = check_record_at(my->check, asked);
+    struct history_record grant = check_record_at(my->check, passed ? passed : event->index);
+    const struct violation violation = {.who = grant.actor, .whom = waits.actor, .records = {asked, before, passed}};
+    violate(my, event, &violation,
             "%pN was granted the lock %pT%s while %pN, which had asked before it did %pT, was waiting%s", &grant.actor,
-            &grant.mono_ns, shown.again ? " for the second time" : " out of turn", &waits.actor, &waits.mono_ns,
-            shown.to_the_end ? ", as it did to the end" : "");
+            &grant.mono_ns, passed ? " out of turn" : " for the second time", &waits.actor, &waits.mono_ns,
+            event ? "" : ", as it did to the end");
 }
 
 /* Is one stamp so much later than another that the order of their messages is certain? */
@@ -90,13 +81,13 @@ static bool is_later(const struct checking *my, int64_t early_ns, int64_t late_n
     return elapsed_ns(early_ns, late_ns) > my->check->order_ns;
 }
 
-/* A wait has ended at a record, with a grant or otherwise, or (0) goes on to the end of the history. */
-static void fairness_wait_end(struct checking *my, const struct check_lock *lock, const struct fairness_side *side,
-                              bool granted, uint64_t ended, int64_t ended_ns) {
+/* A wait has ended with the event, a grant or another one, or (NULL) goes on to the end of the history. */
+static void fairness_wait_end(struct checking *my, const struct event *event, const struct check_lock *lock,
+                              const struct fairness_side *side, bool granted) {
     if (!side->passed) return;
-    if ((granted && lock->capacity == 1) || is_later(my, side->passed_ns, ended_ns))
-        fairness_violate(my, (struct fairness_case){
-                                 .asked = side->asked, .granted = side->passed, .ended = ended, .to_the_end = !ended});
+    if ((granted && lock->capacity == 1) ||
+        is_later(my, side->passed_ns, event ? event->record->mono_ns : my->check->now_ns))
+        fairness_violate(my, event, side->asked, 0, side->passed);
 }
 
 static void fairness_invoked(struct checking *my, const struct event *event) {
@@ -104,7 +95,7 @@ static void fairness_invoked(struct checking *my, const struct event *event) {
     struct fairness_queue *queue = my_lock(my, event->lock);
     ((struct fairness_share *)my_actor(my, event->actor))->asked = true;
     if (side->asked) {
-        fairness_wait_end(my, event->lock, side, false, event->index, event->record->mono_ns);
+        fairness_wait_end(my, event, event->lock, side, false);
         queue_remove(queue, side);
     }
     side->asked = event->index;
@@ -138,8 +129,7 @@ static void overtake(struct checking *my, const struct event *event, const struc
         for (struct fairness_side *late = queue->first; late != side; late = late->later)
             if (is_later(my, late->asked_ns, side->asked_ns)) fairness_pass(late, event);
     if (judged && !in_order && side->asked_before > queue->first->asked)
-        fairness_violate(my, (struct fairness_case){
-                                 .asked = queue->first->asked, .granted = event->index, .again = event->member->grant});
+        fairness_violate(my, event, queue->first->asked, event->member->grant, 0);
 }
 
 static void fairness_answered(struct checking *my, const struct event *event) {
@@ -158,7 +148,7 @@ static void fairness_answered(struct checking *my, const struct event *event) {
         side->asked_before = side->asked;
     }
     side->depth += ok;
-    fairness_wait_end(my, event->lock, side, ok, event->index, event->record->mono_ns);
+    fairness_wait_end(my, event, event->lock, side, ok);
     queue_remove(queue, side);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     self->longest_ns = larger(self->longest_ns, waited_ns);
@@ -174,7 +164,7 @@ static SELDOM void fairness_ended(struct checking *my, const struct event *event
     for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
         struct fairness_side *side = my_member(my, member);
         if (side->asked) {
-            fairness_wait_end(my, member->lock, side, false, event->index, event->record->mono_ns);
+            fairness_wait_end(my, event, member->lock, side, false);
             queue_remove(my_lock(my, member->lock), side);
         }
         *side = (struct fairness_side){0};
@@ -202,7 +192,7 @@ static void fairness_finish(struct checking *my) {
     for (struct check_lock *lock = my->check->locks; lock; lock = lock->next)
         for (const struct fairness_side *side = ((struct fairness_queue *)my_lock(my, lock))->first; side;
              side = side->later)
-            fairness_wait_end(my, lock, side, false, 0, my->check->now_ns);
+            fairness_wait_end(my, NULL, lock, side, false);
     struct verdict *verdict = &my->verdict;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){0};

@@ -123,17 +123,10 @@ static SELDOM void fencing_violate(struct checking *my, const struct event *even
                                           "a token that is older than one which had come back before it was asked for",
                                       [DRAWN_EARLY] = "a token that is older than that of a grant which came before"};
     char other[180] = "", text[160];
-    struct violation violation = {.sort = sort == DRAWN_EARLY ? FALLING : sort,
-                                  .times = 1,
-                                  .who = event->lock->name,
-                                  .records = {event->index},
-                                  .record_count = 1};
-    if (earlier) {
-        violation.records[violation.record_count++] = event->index;
-        violation.records[0] = earlier;
-    }
+    const struct violation violation = {
+        .sort = sort == DRAWN_EARLY ? FALLING : sort, .who = event->lock->name, .records = {earlier}};
     if (earlier) snprintf(other, sizeof other, ": that of %s", check_grant(my->check, earlier, text, sizeof text));
-    violate(my, &violation, "%pN was granted token %lld %pT, %s%s", &event->actor->name,
+    violate(my, event, &violation, "%pN was granted token %lld %pT, %s%s", &event->actor->name,
             (long long)event->record->token, &event->record->mono_ns, why[sort], other);
 }
 
@@ -223,13 +216,9 @@ static SELDOM void fencing_ended(struct checking *my, const struct event *event)
 static SELDOM void fencing_violate_stale(struct checking *my, const struct event *event, uint64_t newer) {
     const struct history_record *record = event->record;
     struct history_record other = check_record_at(my->check, newer);
-    const struct violation violation = {.sort = STALE,
-                                        .times = 1,
-                                        .who = record->name,
-                                        .whom = other.name,
-                                        .records = {newer, event->index},
-                                        .record_count = 2};
-    violate(my, &violation, "the store accepted a stale %s %pT: %pN came with token %lld after %pN with token %lld",
+    const struct violation violation = {.sort = STALE, .who = record->name, .whom = other.name, .records = {newer}};
+    violate(my, event, &violation,
+            "the store accepted a stale %s %pT: %pN came with token %lld after %pN with token %lld",
             record->kind == HISTORY_STORE_WRITE ? "write" : "read", &record->mono_ns, &record->name,
             (long long)record->token, &other.name, (long long)other.token);
 }
@@ -249,13 +238,9 @@ static SELDOM void violate_wrongful(struct checking *my, const struct event *eve
     assert(record->grant && newer < event->index);
     bool has_object = record->object != HISTORY_OBJECT_NONE && record->object < HISTORY_OBJECT_COUNT;
     my->check->refused_wrongfully += record->kind == HISTORY_STORE_WRITE && has_object;
-    const struct violation violation = {.sort = WRONGFUL,
-                                        .times = 1,
-                                        .who = record->name,
-                                        .whom = other.name,
-                                        .records = {newer, record->grant, event->index},
-                                        .record_count = 3};
-    violate(my, &violation,
+    const struct violation violation = {
+        .sort = WRONGFUL, .who = record->name, .whom = other.name, .records = {newer, record->grant}};
+    violate(my, event, &violation,
             "the store refused a %s of the rightful holder %pT: %pG, for %s had come with token %lld under an earlier "
             "grant",
             record->kind == HISTORY_STORE_WRITE ? "write" : "read", &record->mono_ns, &violation.records[1],

@@ -160,14 +160,12 @@ static SELDOM void integrity_violate_stale(struct checking *my, const struct eve
     char late_token[40] = "", early_token[40] = "";
     struct history_record other = check_record_at(my->check, early->index);
     const struct violation violation = {.sort = STALE_WRITE,
-                                        .times = 1,
                                         .who = late->name,
                                         .whom = other.name,
-                                        .records = {late->grant, early->grant, early->index, event->index},
-                                        .record_count = 4};
+                                        .records = {late->grant, early->grant, early->index}};
     if (late->token) snprintf(late_token, sizeof late_token, " (token %lld)", (long long)late->token);
     if (other.token) snprintf(early_token, sizeof early_token, " (token %lld)", (long long)other.token);
-    violate(my, &violation,
+    violate(my, event, &violation,
             "the store accepted a stale write: %pN wrote %s = %lld %pT under an older grant%s, after %pN had written "
             "%pT under a newer one%s",
             &late->name, history_object_name(late->object), (long long)late->value, &late->mono_ns, late_token,
@@ -199,29 +197,23 @@ static inline void check_order(struct checking *my, const struct event *event) {
 
 /* --- lost updates --- */
 
-/* `acknowledged`: index of the answer that acknowledged the update, where that came after it was lost; else 0. */
-static SELDOM void violate_lost(struct checking *my, const struct history_record *by, uint64_t by_index,
-                                uint64_t lost_index, uint64_t acknowledged, int64_t times) {
+/* The event is the write that lost the update; or, with `lost_to`, that write was before, and the event is the answer
+ * that acknowledged the update after it. */
+static SELDOM void violate_lost(struct checking *my, const struct event *event, uint64_t lost_index, uint64_t lost_to,
+                                int64_t times) {
     struct history_record lost = check_record_at(my->check, lost_index);
-    struct history_record answer = check_record_at(my->check, acknowledged);
+    struct history_record by = check_record_at(my->check, lost_to ? lost_to : event->index);
     const struct violation violation = {.sort = LOST_UPDATE,
                                         .times = (uint64_t)times,
-                                        .who = by->name,
+                                        .who = by.name,
                                         .whom = lost.name,
-                                        .records = {lost_index, by_index, acknowledged},
-                                        .record_count = acknowledged ? 3 : 2};
-    if (acknowledged)
-        violate(my, &violation,
-                "lost update: %pN wrote %s = %lld %pT from version %lld, over what %pN had written %pT and was told of "
-                "%pT, which it had not seen (%lld acknowledged update%s gone)",
-                &by->name, history_object_name(by->object), (long long)by->value, &by->mono_ns, (long long)by->extra,
-                &lost.name, &lost.mono_ns, &answer.mono_ns, (long long)times, times == 1 ? "" : "s");
-    else
-        violate(my, &violation,
-                "lost update: %pN wrote %s = %lld %pT from version %lld, over what %pN had written %pT and been told "
-                "of, which it had not seen (%lld acknowledged update%s gone)",
-                &by->name, history_object_name(by->object), (long long)by->value, &by->mono_ns, (long long)by->extra,
-                &lost.name, &lost.mono_ns, (long long)times, times == 1 ? "" : "s");
+                                        .records = {lost_index, lost_to}};
+    violate(my, event, &violation,
+            "lost update: %pN wrote %s = %lld %pT from version %lld, over what %pN had written %pT and %s%pT, which it "
+            "had not seen (%lld acknowledged update%s gone)",
+            &by.name, history_object_name(by.object), (long long)by.value, &by.mono_ns, (long long)by.extra, &lost.name,
+            &lost.mono_ns, lost_to ? "was told of " : "been told of", lost_to ? &event->record->mono_ns : NULL,
+            (long long)times, times == 1 ? "" : "s");
 }
 
 /* own: the version that this operation has made already, which it does not lose; 0: none. */
@@ -239,8 +231,7 @@ static SELDOM void lose(struct checking *my, const struct event *event, struct s
     }
     /* Below the floor nothing was counted as new, but a pending one was taken away: `lost` may be less than 0. */
     if (lost > 0)
-        violate_lost(my, record, event->index,
-                     object->newest.version == own ? object->second.index : object->newest.index, 0, lost);
+        violate_lost(my, event, object->newest.version == own ? object->second.index : object->newest.index, 0, lost);
 }
 
 static void acknowledged_add(struct stored_object *object, int64_t version, uint64_t index) {
@@ -292,12 +283,9 @@ static bool delivered_before(struct store_writer *writer, uint32_t op) {
 }
 
 static SELDOM void duplicate(struct checking *my, const struct event *event, uint64_t first, const char *once_more) {
-    struct violation violation = {.sort = DUPLICATED, .times = 1, .who = event->record->name};
-    if (first) violation.records[violation.record_count++] = first;
-    violation.records[violation.record_count++] = event->index;
-    violate(my, &violation, "the store carried out operation %lld of %pN%s %pT, and added %lld again",
-            (long long)event->record->op, &event->record->name, once_more, &event->record->mono_ns,
-            (long long)event->record->value);
+    violate(my, event, &(struct violation){.sort = DUPLICATED, .who = event->record->name, .records = {first}},
+            "the store carried out operation %lld of %pN%s %pT, and added %lld again", (long long)event->record->op,
+            &event->record->name, once_more, &event->record->mono_ns, (long long)event->record->value);
 }
 
 /* Looks for the latest kept addition of the same value by another operation, of any client. */
@@ -386,9 +374,7 @@ static void integrity_answered(struct checking *my, const struct event *event) {
     }
     pending_remove(object, writer);
     acknowledged_add(object, writer->version, writer->index);
-    if (writer->lost_to == 0) return;
-    struct history_record by = check_record_at(my->check, writer->lost_to);
-    violate_lost(my, &by, writer->lost_to, writer->index, event->index, 1);
+    if (writer->lost_to) violate_lost(my, event, writer->index, writer->lost_to, 1);
 }
 
 static SELDOM void integrity_ended(struct checking *my, const struct event *event) {

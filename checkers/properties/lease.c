@@ -95,24 +95,16 @@ struct lease_state {
     int64_t least_ns;     /* validity left when an acquire came back */
 };
 
-/* `earlier`: the record that it contradicts; 0: it shows the violation alone. */
-static struct violation lease_violation(const struct event *event, unsigned sort, uint64_t earlier) {
-    struct violation violation = {.sort = sort, .times = 1, .who = event->actor->name};
-    if (earlier) violation.records[violation.record_count++] = earlier;
-    violation.records[violation.record_count++] = event->index;
-    return violation;
-}
-
 static SELDOM void note_stated_validity(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     const struct history_record *record = event->record;
     int64_t left_ns = larger(0, elapsed_ns(record->mono_ns, record->value));
     self->least_ns = self->stated ? smaller(self->least_ns, left_ns) : left_ns;
     self->stated = true;
-    const struct violation violation = lease_violation(event, SPENT_GRANT, 0);
     if (left_ns == 0)
-        violate(my, &violation, "%pN was granted the lock %pT, when the validity that it came with had ended, %pT",
-                &event->actor->name, &record->mono_ns, &record->value);
+        violate(my, event, &(struct violation){.sort = SPENT_GRANT, .who = event->actor->name},
+                "%pN was granted the lock %pT, when the validity that it came with had ended, %pT", &event->actor->name,
+                &record->mono_ns, &record->value);
 }
 
 /* --- leases that still run --- */
@@ -131,12 +123,10 @@ static SELDOM void premature_grant(struct checking *my, const struct event *even
     const struct lease_side *other = my_member(my, holder);
     assert(holder != event->member && other->latest.grant);
     const struct violation violation = {.sort = PREMATURE_GRANT,
-                                        .times = 1,
                                         .who = event->actor->name,
                                         .whom = holder->actor->name,
-                                        .records = {other->latest.grant, event->index},
-                                        .record_count = 2};
-    violate(my, &violation, "%pN was granted the lock %pT, while the lease of %pG ran, until %pT at least",
+                                        .records = {other->latest.grant}};
+    violate(my, event, &violation, "%pN was granted the lock %pT, while the lease of %pG ran, until %pT at least",
             &event->actor->name, &event->record->mono_ns, &other->latest.grant, &other->runs_until_ns);
 }
 
@@ -253,9 +243,10 @@ static SELDOM void late_renewal(struct checking *my, const struct event *event, 
     if (side->since.counted) return;
     side->since.counted = true;
     struct history_record release = check_record_at(my->check, side->since.invoked);
-    const struct violation violation = lease_violation(event, LATE_RENEWAL, side->since.invoked);
-    violate(my, &violation, "the lock of %pN was renewed %pT, though it had been released %pT", &event->actor->name,
-            &event->record->mono_ns, &release.mono_ns);
+    const struct violation violation = {
+        .sort = LATE_RENEWAL, .who = event->actor->name, .records = {side->since.invoked}};
+    violate(my, event, &violation, "the lock of %pN was renewed %pT, though it had been released %pT",
+            &event->actor->name, &event->record->mono_ns, &release.mono_ns);
 }
 
 /* --- what servers heard --- */
@@ -266,8 +257,8 @@ static SELDOM void late_server_renewal(struct checking *my, const struct event *
     if (last->counted) return;
     last->counted = true;
     struct history_record release = check_record_at(my->check, last->invoked);
-    const struct violation violation = lease_violation(event, LATE_RENEWAL, last->invoked);
-    violate(my, &violation,
+    const struct violation violation = {.sort = LATE_RENEWAL, .who = event->actor->name, .records = {last->invoked}};
+    violate(my, event, &violation,
             made ? "a renewal of %pN made the lock's key again %pT, though the lock had been released %pT"
                  : "a server heard a renewal of %pN %pT that was sent after the release %pT had come back",
             &event->actor->name, &event->record->mono_ns, &release.mono_ns);
@@ -301,8 +292,8 @@ static void lease_heard_by_server(struct checking *my, const struct event *event
 static void check_hollow(struct checking *my, const struct event *event, struct lease_side *side, struct heard heard) {
     if (!heard.any || heard.own || side->since.hollow) return;
     side->since.hollow = true;
-    const struct violation violation = lease_violation(event, HOLLOW_RENEWAL, 0);
-    violate(my, &violation,
+    const struct violation violation = {.sort = HOLLOW_RENEWAL, .who = event->actor->name};
+    violate(my, event, &violation,
             "%pN was told %pT that its lock was renewed, though no server that heard of it had a key of its own",
             &event->actor->name, &event->record->mono_ns);
 }
@@ -345,8 +336,9 @@ static void lease_announced(struct checking *my, const struct event *event) {
 static SELDOM void late_write(struct checking *my, const struct event *event, const struct latest *latest) {
     struct history_record announced = check_record_at(my->check, latest->announced_at);
     bool lost = announced.kind == HISTORY_VALIDITY && announced.outcome == OUTCOME_REFUSED;
-    const struct violation violation = lease_violation(event, LATE_WRITE, latest->announced_at);
-    violate(my, &violation, "the store accepted a write of %pN %pT, after %s, %pT", &event->actor->name,
+    const struct violation violation = {
+        .sort = LATE_WRITE, .who = event->actor->name, .records = {latest->announced_at}};
+    violate(my, event, &violation, "the store accepted a write of %pN %pT, after %s, %pT", &event->actor->name,
             &event->record->mono_ns,
             lost ? "its lock had said that the grant was lost" : "the end of the validity that its lock had stated",
             lost ? &announced.mono_ns : &latest->until_ns);

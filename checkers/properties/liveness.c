@@ -153,12 +153,11 @@ static int64_t idle_ns(const struct checking *my, const struct check_lock *lock,
 static SELDOM void found_lost(struct checking *my, const struct event *event, const struct liveness_side *side,
                               int64_t free_ns) {
     const struct liveness_queue *queue = my_lock(my, event->lock);
-    struct violation violation = {
-        .sort = LOST_WAKE_UP, .times = 1, .who = side->actor->name, .records = {side->asked}, .record_count = 1};
-    if (queue->ended > side->asked) violation.records[violation.record_count++] = queue->ended;
-    violation.records[violation.record_count++] = event->index;
+    const struct violation violation = {.sort = LOST_WAKE_UP,
+                                        .who = side->actor->name,
+                                        .records = {side->asked, queue->ended > side->asked ? queue->ended : 0}};
     violate(
-        my, &violation,
+        my, event, &violation,
         "lost wake-up: the lock had been free for %pD when it was given or given up %pT, while %pN had been waiting "
         "since it asked %pT",
         &free_ns, &my->check->now_ns, &side->actor->name, &side->asked_ns);
@@ -268,11 +267,9 @@ static void phase(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void residue(struct checking *my, const struct event *event) {
-    const struct violation violation = {
-        .sort = RESIDUE, .times = 1, .who = event->record->name, .records = {event->index}, .record_count = 1};
     if (event->record->value > 0)
-        violate(my, &violation, "residue: %lld of %pN left behind", (long long)event->record->value,
-                &event->record->name);
+        violate(my, event, &(struct violation){.sort = RESIDUE, .who = event->record->name},
+                "residue: %lld of %pN left behind", (long long)event->record->value, &event->record->name);
 }
 
 /* --- the end --- */
@@ -289,12 +286,9 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
         self->undecided = true;
         return;
     }
-    const struct violation violation = {.sort = STUCK_WAITER,
-                                        .times = 1,
-                                        .who = side->actor->name,
-                                        .records = {side->asked, check->quiet},
-                                        .record_count = 2};
-    violate(my, &violation,
+    const struct violation violation = {
+        .sort = STUCK_WAITER, .who = side->actor->name, .records = {side->asked, check->quiet}};
+    violate(my, NULL, &violation,
             "stuck waiter: %pN asked for the lock %pT and was not answered in the %pD up to the end, %pT, when nobody "
             "held it any more",
             &side->actor->name, &side->asked_ns, &waited_ns, &check->now_ns);

@@ -55,14 +55,14 @@ static SELDOM void mutual_exclusion_lapse(struct believers *believers, int64_t m
 static SELDOM void mutual_exclusion_violate(struct checking *my, const struct event *event,
                                             const struct believers *believers) {
     char token[40] = "";
-    struct violation violation = {.times = 1, .who = event->actor->name};
-    int room = event->lock->capacity < EVIDENCE_RECORDS - 1 ? (int)event->lock->capacity : EVIDENCE_RECORDS - 1;
-    for (struct hold *hold = believers->first; hold && violation.record_count < room; hold = hold->later)
-        violation.records[violation.record_count++] = hold->grant;
-    violation.records[violation.record_count++] = event->index;
-    violation.whom = check_record_at(my->check, violation.records[0]).actor;
+    struct violation violation = {.who = event->actor->name,
+                                  .whom = check_record_at(my->check, believers->first->grant).actor};
+    int room = (int)smaller(event->lock->capacity, EVIDENCE_RECORDS - 1), count = 0;
+    for (struct hold *hold = believers->first; hold && count < room; hold = hold->later)
+        violation.records[count++] = hold->grant;
     if (event->record->token) snprintf(token, sizeof token, "token %lld, ", (long long)event->record->token);
-    violate(my, &violation, "%pN was granted the lock (%s%pT) while %pG had not released it and still believed in it",
+    violate(my, event, &violation,
+            "%pN was granted the lock (%s%pT) while %pG had not released it and still believed in it",
             &event->actor->name, token, &event->record->mono_ns, &violation.records[0]);
 }
 

@@ -85,24 +85,18 @@ static SELDOM void ownership_violate(struct checking *my, const struct event *ev
     static const char *const said[] = {[HISTORY_ACQUIRE_RETURN] = "entered its hold again",
                                        [HISTORY_RENEW_RETURN] = "renewed",
                                        [HISTORY_RELEASE_RETURN] = "released"};
-    struct violation violation = {
-        .sort = sort, .times = 1, .who = event->actor->name, .whom = loss.member->actor->name};
-    if (grant) violation.records[violation.record_count++] = grant;
-    violation.records[violation.record_count++] = loss.granted;
-    violation.records[violation.record_count++] = event->index;
-    violate(my, &violation, "%s %s %pT and was told ok, though the lock had gone to %pG since%s",
+    const struct violation violation = {
+        .sort = sort, .who = event->actor->name, .whom = loss.member->actor->name, .records = {grant, loss.granted}};
+    violate(my, event, &violation, "%s %s %pT and was told ok, though the lock had gone to %pG since%s",
             holder_text(my, event, grant, mine, sizeof mine), said[event->record->kind], &event->record->mono_ns,
             &loss.granted, sort == BROKEN_HOLD ? ", which has left it again" : ", which holds it still");
 }
 
 static void violate_empty(struct checking *my, const struct event *event, uint64_t grant) {
     char mine[160];
-    struct violation violation = {.sort = EMPTY_RENEWAL, .times = 1, .who = event->actor->name};
-    if (grant) violation.records[violation.record_count++] = grant;
-    violation.records[violation.record_count++] = event->index;
-    violate(my, &violation, "%s renewed %pT and was told ok, though it %s",
-            holder_text(my, event, grant, mine, sizeof mine), &event->record->mono_ns,
-            grant ? "had released the lock" : "held nothing");
+    violate(my, event, &(struct violation){.sort = EMPTY_RENEWAL, .who = event->actor->name, .records = {grant}},
+            "%s renewed %pT and was told ok, though it %s", holder_text(my, event, grant, mine, sizeof mine),
+            &event->record->mono_ns, grant ? "had released the lock" : "held nothing");
 }
 
 static void ownership_invoked(struct checking *my, const struct event *event) {
@@ -179,14 +173,8 @@ static void extended(struct checking *my, const struct event *event) {
     self->answered = true;
     if (record->extra <= 0 || record->extra > UINT32_MAX) return;
     uint32_t other = (uint32_t)record->extra;
-    const struct violation violation = {.sort = FOREIGN_EXTENSION,
-                                        .times = 1,
-                                        .who = event->actor->name,
-                                        .whom = other,
-                                        .records = {event->index},
-                                        .record_count = 1};
-    violate(my, &violation, "a renewal of %pN lengthened what %pN holds, %pT", &event->actor->name, &other,
-            &record->mono_ns);
+    violate(my, event, &(struct violation){.sort = FOREIGN_EXTENSION, .who = event->actor->name, .whom = other},
+            "a renewal of %pN lengthened what %pN holds, %pT", &event->actor->name, &other, &record->mono_ns);
 }
 
 static SELDOM void ownership_ended(struct checking *my, const struct event *event) {
