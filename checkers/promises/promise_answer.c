@@ -8,8 +8,6 @@
  */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_ANSWER;
-
 /* However short the lease is, a library may try as often as it usually does. */
 enum { ANSWER_LEAST_MS = 4000 };
 
@@ -28,7 +26,7 @@ static void check_answers(struct promise_pass *pass) {
         if (!is_under_way(call) || call->counted || call->connection_closed || !promise_answer_is_judged(pass, call))
             continue;
         const struct call *asked = &call->ask->asked;
-        int64_t bound_ms = two_leases_ms(pass, resource_of(pass, asked->resource));
+        int64_t bound_ms = two_leases_ms(pass, call->resource);
         if (bound_ms < ANSWER_LEAST_MS) bound_ms = ANSWER_LEAST_MS;
         bool timed = asked->verb == CALL_WORK || (asked->verb == CALL_ACQUIRE && asked->wait == WAIT_TIME);
         int64_t from_ns = call->cancelled ? pass->events[call->cancelled].at_ns : call->ask->at_ns;
@@ -37,9 +35,8 @@ static void check_answers(struct promise_pass *pass) {
         if (late_ns == PROMISE_ALWAYS || pass->now_ns <= after_ms(after_ms(from_ns + 2 * late_ns, wait_ms), bound_ms))
             continue;
         call->counted = true;
-        char one[64];
         promise_break(pass, PROMISE_ANSWER, at, wait_ms + bound_ms, ms_of(pass->now_ns - from_ns),
-                      "a call of %s has no answer after %lld ms", caller_text(asked, one, sizeof one),
+                      "a call of %s has no answer after %lld ms", caller_of(asked).text,
                       (long long)ms_of(pass->now_ns - from_ns));
     }
 }

@@ -1,17 +1,13 @@
-#include "checkers/promises/promise_calls.h"
+#include "checkers/promises/promise_rule.h"
 
 #include <assert.h>
-
-#include "checkers/promises/promise_disturbances.h"
-#include "checkers/promises/promise_holds.h"
-#include "checkers/promises/promise_leases.h"
 
 bool is_under_way(const struct promise_call *call) {
     return call->ask && !call->answer;
 }
 
 struct promise_call *answered_call(const struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     if (event->call >= pass->now || !pass->calls[event->call].ask) return NULL;
     struct promise_call *call = &pass->calls[event->call];
     return call->answer == pass->now ? call : NULL; /* a second answer to a call is no answer */
@@ -19,18 +15,17 @@ struct promise_call *answered_call(const struct promise_pass *pass) {
 
 struct promise_call *granted_call(const struct promise_pass *pass) {
     struct promise_call *call = answered_call(pass);
-    bool granted = call && call->ask->asked.verb == CALL_ACQUIRE && pass->events[pass->now].outcome == OUTCOME_OK;
+    bool granted = call && call->ask->asked.verb == CALL_ACQUIRE && pass->event->outcome == OUTCOME_OK;
     return granted ? call : NULL;
 }
 
 /* --- ask --- */
 
 static void ask_lease(struct promise_pass *pass, struct promise_call *call) {
-    struct promise_resource *resource = resource_of(pass, call->ask->asked.resource);
     int64_t end_ns = end_under_way(pass, call->owner, call->ask);
     int64_t lease_ms = lease_of_call(pass, &call->ask->asked);
     if (end_ns < call->owner->end_ns) call->owner->end_ns = end_ns;
-    if (lease_ms != PROMISE_ALWAYS && lease_ms > resource->longest_ms) resource->longest_ms = lease_ms;
+    if (lease_ms != PROMISE_ALWAYS) call->resource->longest_ms = latest(call->resource->longest_ms, lease_ms);
 }
 
 static void ask_acquire(struct promise_pass *pass, struct promise_call *call) {
@@ -55,15 +50,15 @@ static void ask_release(struct promise_owner *owner, enum call_mode mode) {
 }
 
 void call_ask(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
-    const struct call *asked = &event->asked;
-    const struct promise_resource *resource = resource_of(pass, asked->resource);
+    const struct call *asked = &pass->event->asked;
+    struct promise_resource *resource = resource_of(pass, asked->resource);
     struct promise_owner *owner = owner_of(pass, asked);
     struct promise_call *call = &pass->calls[pass->now];
     bool alone = !may_hold(owner);
     *call = (struct promise_call){
-        .ask = event,
+        .ask = pass->event,
         .owner = owner,
+        .resource = resource,
         .certain = holds_in_mode(pass, owner, asked->mode),
         .alone = alone,
         .nothing = alone && owner->pending == 0,
@@ -118,7 +113,7 @@ static void answer_release(struct promise_call *call, const struct call_event *e
 }
 
 void call_answer(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     if (event->call >= pass->now || !is_under_way(&pass->calls[event->call])) return;
     struct promise_call *call = &pass->calls[event->call];
     struct promise_owner *owner = call->owner;

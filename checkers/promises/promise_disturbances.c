@@ -1,4 +1,4 @@
-#include "checkers/promises/promise_disturbances.h"
+#include "checkers/promises/promise_rule.h"
 
 bool disturbs_client(const struct promise_disturbance *disturbance, const struct promise_client *client) {
     bool late = disturbance->event->kind == EVENT_LATE;
@@ -12,7 +12,7 @@ bool is_hard(const struct call_event *event) {
 /* PROMISE_ALWAYS: it was hard, or has no end. */
 static int64_t lasted_ns(const struct promise_disturbance *disturbance, int64_t from_ns, int64_t to_ns) {
     const struct call_event *event = disturbance->event;
-    int64_t begin_ns = event->at_ns > from_ns ? event->at_ns : from_ns;
+    int64_t begin_ns = latest(event->at_ns, from_ns);
     int64_t end_ns = disturbance->until_ns < to_ns ? disturbance->until_ns : to_ns;
     if (disturbance->until_ns < from_ns || event->at_ns > to_ns) return 0;
     if (is_hard(event) || disturbance->until_ns == PROMISE_ALWAYS) return PROMISE_ALWAYS;
@@ -49,8 +49,7 @@ int64_t held_up_ns(const struct promise_pass *pass, const struct promise_client 
 int64_t disturbances_end_ns(const struct promise_pass *pass, const struct promise_client *client) {
     int64_t end_ns = INT64_MIN;
     for (uint32_t at = 0; at < pass->disturbance_count; at++)
-        if (disturbs_client(&pass->disturbances[at], client) && pass->disturbances[at].until_ns > end_ns)
-            end_ns = pass->disturbances[at].until_ns;
+        if (disturbs_client(&pass->disturbances[at], client)) end_ns = latest(end_ns, pass->disturbances[at].until_ns);
     return end_ns;
 }
 
@@ -81,18 +80,18 @@ static void doubt_client(struct promise_pass *pass, const struct promise_client 
 }
 
 void doubt_client_until(struct promise_pass *pass, struct promise_client *client, int64_t until_ns) {
-    if (until_ns > client->late_release_ns) client->late_release_ns = until_ns;
+    client->late_release_ns = latest(client->late_release_ns, until_ns);
     doubt_client(pass, client);
 }
 
 void note_giving_back(struct promise_client *client) {
     client->may_give_back = true;
-    if (client->late_command_ns > client->late_release_ns) client->late_release_ns = client->late_command_ns;
+    client->late_release_ns = latest(client->late_release_ns, client->late_command_ns);
 }
 
 /* A command of the client may take effect until `until_ns`, also if the client has forgotten it. */
 static void expect_late_command(struct promise_pass *pass, struct promise_client *client, int64_t until_ns) {
-    if (until_ns > client->late_command_ns) client->late_command_ns = until_ns;
+    client->late_command_ns = latest(client->late_command_ns, until_ns);
     if (client->may_give_back) doubt_client_until(pass, client, until_ns);
 }
 
@@ -132,8 +131,7 @@ static void disturb_client(struct promise_pass *pass, struct promise_client *cli
 static void disturb_all_clients(struct promise_pass *pass, const struct call_event *event, int64_t until_ns) {
     pass->servers_failed |= event->effect != FAULT_STILL;
     pass->servers_lost |= event->effect == FAULT_LOST;
-    for (uint32_t at = 0; at < pass->client_count; at++) {
-        struct promise_client *client = &pass->clients[at];
+    for (struct promise_client *client = pass->clients; client < pass->clients + pass->client_count; client++) {
         if (event->effect == FAULT_STILL) expect_late_command(pass, client, until_ns);
         else if (event->effect != FAULT_GONE) disturb_client(pass, client, event, until_ns);
         /* A library that has no connection keeps a command until it has one again. */
@@ -145,20 +143,19 @@ static void disturb_all_clients(struct promise_pass *pass, const struct call_eve
  * that wakes a waiter, may be lost. */
 static void close_connection(struct promise_pass *pass, const struct call_event *event) {
     client_of(pass, event->client)->closed_connection = true;
-    for (uint32_t at = 0; at < pass->now; at++) {
-        struct promise_call *call = &pass->calls[at];
+    for (struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
         if (call->ask && !call->answer && call->owner->client->client == event->client) call->connection_closed = true;
     }
 }
 
 void disturbance_take(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     bool fault = event->kind == EVENT_FAULT;
     if (fault && event->effect == FAULT_CUT) {
         close_connection(pass, event);
         return;
     }
-    int64_t until_ns = event->until_ns > event->at_ns ? event->until_ns : event->at_ns;
+    int64_t until_ns = latest(event->until_ns, event->at_ns);
     /* A late message that never arrives is a lost one. */
     struct call_event lost = {
         .kind = EVENT_FAULT, .at_ns = event->at_ns, .effect = FAULT_LOST, .client = event->client};
@@ -169,8 +166,7 @@ void disturbance_take(struct promise_pass *pass) {
     pass->data |= fault && event->effect == FAULT_DATA;
     if (fault && event->client == ANY_SERVER) disturb_all_clients(pass, event, until_ns);
     else disturb_client(pass, client_of(pass, event->client), never ? &lost : event, until_ns);
-    for (uint32_t at = 0; at < pass->now; at++) {
-        struct promise_call *call = &pass->calls[at];
+    for (struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
         if (call->ask && !call->answer && disturbs_client(disturbance, call->owner->client)) call->disturbed = true;
     }
 }

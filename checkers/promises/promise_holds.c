@@ -1,7 +1,4 @@
-#include "checkers/promises/promise_holds.h"
-
-#include "checkers/promises/promise_disturbances.h"
-#include "checkers/promises/promise_leases.h"
+#include "checkers/promises/promise_rule.h"
 
 bool may_hold(const struct promise_owner *owner) {
     for (int mode = 0; mode < CALL_MODES; mode++)
@@ -44,8 +41,8 @@ bool holds_certainly(const struct promise_pass *pass, const struct promise_owner
 }
 
 static void note_token(struct promise_pass *pass, const struct promise_call *call) {
-    struct promise_resource *resource = resource_of(pass, call->ask->asked.resource);
-    int64_t token = pass->events[pass->now].token;
+    struct promise_resource *resource = call->resource;
+    int64_t token = pass->event->token;
     if (call->ask->asked.mode == MODE_READ || call->ask->asked.mode == MODE_PERMIT || token <= resource->token) return;
     resource->token = token;
     resource->token_event = pass->now;

@@ -1,10 +1,22 @@
+#include "checkers/promises/promise_rule.h"
+
 #include <assert.h>
 
-#include "checkers/promises/promise_rule.h"
+extern const struct promise_rule PROMISE_RULE_MUTUAL_EXCLUSION, PROMISE_RULE_OWNERSHIP, PROMISE_RULE_LEASE,
+    PROMISE_RULE_VALIDITY, PROMISE_RULE_WAIT, PROMISE_RULE_TOKEN, PROMISE_RULE_LIVENESS, PROMISE_RULE_RESIDUE,
+    PROMISE_RULE_ANSWER, PROMISE_RULE_WATCHDOG;
+
+/* In the order in which they are called. */
+static const struct promise_rule *const RULES[] = {
+    &PROMISE_RULE_MUTUAL_EXCLUSION, &PROMISE_RULE_OWNERSHIP, &PROMISE_RULE_LEASE,
+    &PROMISE_RULE_VALIDITY,         &PROMISE_RULE_WAIT,      &PROMISE_RULE_TOKEN,
+    &PROMISE_RULE_LIVENESS,         &PROMISE_RULE_RESIDUE,   &PROMISE_RULE_ANSWER,
+    &PROMISE_RULE_WATCHDOG,
+};
 
 /* An execution whose server is not known counts for all of them. */
 static void note_execution(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     struct promise_client *client = client_of(pass, event->client);
     client->executed = true;
     for (int node = 0; node < PROMISE_NODES_MOST; node++)
@@ -14,7 +26,7 @@ static void note_execution(struct promise_pass *pass) {
 
 /* Takes in the present event. */
 static void take_event(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event = &pass->events[pass->now];
     assert(pass->now == 0 || event->at_ns >= pass->now_ns); /* promises.h: times never fall */
     pass->now_ns = event->at_ns;
     switch (event->kind) {
@@ -41,8 +53,8 @@ int promises_judge(const struct library_facts *facts, const struct call_event *e
     for (pass.now = 0; opened && pass.now < count; pass.now++) {
         enum call_event_kind kind = events[pass.now].kind;
         take_event(&pass);
-        for (const struct promise_rule *const *rule = PROMISE_TABLE; *rule && kind < EVENT_KINDS; rule++)
-            if ((*rule)->on[kind]) (*rule)->on[kind](&pass);
+        for (size_t rule = 0; rule < sizeof RULES / sizeof RULES[0] && kind < EVENT_KINDS; rule++)
+            if (RULES[rule]->on[kind]) RULES[rule]->on[kind](&pass);
     }
     promise_pass_close(&pass);
     return opened ? pass.found_count : -1;

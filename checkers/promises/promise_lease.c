@@ -16,9 +16,6 @@
  *
  * Not judged after a clock was set or a server may have lost data. */
 #include "checkers/promises/promise_rule.h"
-#include "checkers/promises/promise_traces.h"
-
-extern const struct promise_rule PROMISE_RULE_LEASE;
 
 /* --- too short --- */
 
@@ -45,7 +42,7 @@ static bool is_shorter(int64_t remaining_ms, int64_t least_ms) {
 /* How many servers said so at this moment, the present event being the last of them. They may have been asked before at
  * the same moment. */
 static int shorter_at(const struct promise_pass *pass, int64_t least_ms) {
-    const struct call_event *last = &pass->events[pass->now];
+    const struct call_event *last = pass->event;
     int shorter = 0;
     for (uint32_t at = pass->now + 1; at-- > 0;) {
         const struct call_event *each = &pass->events[at];
@@ -57,13 +54,13 @@ static int shorter_at(const struct promise_pass *pass, int64_t least_ms) {
 }
 
 static bool is_last_of_moment(const struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now], *next = event + 1;
+    const struct call_event *event = pass->event, *next = event + 1;
     return pass->now + 1 == pass->count || next->kind != EVENT_LEASE || next->resource != event->resource ||
            next->at_ns != event->at_ns;
 }
 
 static void check_short(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     if (!is_last_of_moment(pass)) return;
     for (uint32_t at = 0; at < pass->owner_count; at++) {
         const struct promise_owner *owner = &pass->owners[at];
@@ -74,10 +71,9 @@ static void check_short(struct promise_pass *pass) {
         uint32_t grant = 0;
         for (int mode = 0; mode < CALL_MODES; mode++)
             if (owner->least[mode] > 0) grant = owner->grant[mode];
-        char one[64];
         promise_break(pass, watchdog ? PROMISE_RENEWAL : PROMISE_LEASE_SHORT, grant, least_ms, event->remaining_ms,
                       "%s certainly holds, and its key %s %lld ms; %lld ms at least were asked for%s",
-                      caller_text(&pass->calls[pass->events[grant].call].ask->asked, one, sizeof one),
+                      caller_of(&pass->calls[pass->events[grant].call].ask->asked).text,
                       event->remaining_ms == LEASE_NO_KEY ? "is gone:" : "lives for", (long long)event->remaining_ms,
                       (long long)least_ms, watchdog ? " of the watchdog" : "");
         return;
@@ -118,7 +114,7 @@ static struct key_trace traces_of(const struct promise_pass *pass, int resource,
 }
 
 static void break_leftover(struct promise_pass *pass, const struct key_trace *trace) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     bool endless = event->remaining_ms == LEASE_WITHOUT_END;
     enum promise promise = endless ? PROMISE_LEASE_ENDLESS : PROMISE_LEASE_LONG;
     uint32_t call = trace->any;
@@ -126,14 +122,13 @@ static void break_leftover(struct promise_pass *pass, const struct key_trace *tr
     else if (trace->renewed != NO_CALL && !endless) promise = PROMISE_RENEWAL, call = trace->renewed;
     else if (trace->refused != NO_CALL) promise = PROMISE_REFUSAL, call = trace->refused;
     if (call == NO_CALL) return; /* nobody asked: not this library's key */
-    char one[64];
     promise_break(pass, promise, call, trace->longest_ms, event->remaining_ms,
                   "nobody may hold any more, and the key lives for %lld ms; %s asked last",
-                  (long long)event->remaining_ms, caller_text(&pass->calls[call].ask->asked, one, sizeof one));
+                  (long long)event->remaining_ms, caller_of(&pass->calls[call].ask->asked).text);
 }
 
 static void check_long(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     const struct promise_resource *resource = resource_of(pass, event->resource);
     struct key_trace trace = traces_of(pass, event->resource, resource->absent);
     bool endless = event->remaining_ms == LEASE_WITHOUT_END;
@@ -153,7 +148,7 @@ static void check_long(struct promise_pass *pass) {
 }
 
 static void check_key(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     struct promise_resource *resource = resource_of(pass, event->resource);
     if (pass->facts->lease_key && !pass->clock && !pass->data) {
         check_short(pass);

@@ -1,4 +1,4 @@
-#include "checkers/promises/promise_leases.h"
+#include "checkers/promises/promise_rule.h"
 
 enum { NS_PER_MS = 1000000, MINUTE_MS = 60000 };
 
@@ -72,8 +72,7 @@ int64_t end_under_way(const struct promise_pass *pass, const struct promise_owne
 
 int64_t end_beside_others(const struct promise_pass *pass, const struct promise_call *call) {
     int64_t end_ns = is_renewed(&call->ask->asked) ? PROMISE_ALWAYS : asked_lease_end_ns(pass, call->ask);
-    for (uint32_t at = call->owner->began; at < pass->now; at++) {
-        const struct promise_call *each = &pass->calls[at];
+    for (const struct promise_call *each = &pass->calls[call->owner->began]; each < pass->calls + pass->now; each++) {
         if (!each->ask || each == call || each->owner != call->owner || !takes_lease(&each->ask->asked)) continue;
         if (each->answer && each->ask < call->ask) continue;
         int64_t other_ns = end_under_way(pass, call->owner, each->ask);

@@ -9,9 +9,6 @@
  * such a fault disturbed, or that ended, while an acquire of theirs was not granted: their place in a queue may stay.
  */
 #include "checkers/promises/promise_rule.h"
-#include "checkers/promises/promise_traces.h"
-
-extern const struct promise_rule PROMISE_RULE_LIVENESS;
 
 /* Is the acquire in the way of others, though nobody holds? */
 static bool left_place(const struct promise_pass *pass, const struct promise_call *call) {
@@ -31,8 +28,7 @@ static bool is_waiter(const struct promise_pass *pass, const struct promise_call
 /* The waiter that has waited longest while nobody can hold the resource; NULL: nobody waits so. */
 static const struct promise_call *waiter_of_free(const struct promise_pass *pass, int resource) {
     const struct promise_call *first = NULL;
-    for (uint32_t at = 0; at < pass->now; at++) {
-        const struct promise_call *call = &pass->calls[at];
+    for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
         if (!call->ask || call->ask->asked.resource != resource) continue;
         if (left_place(pass, call) || is_disturbed(pass, call->owner->client)) return NULL;
         bool unexpected = call->owner->client->late_command_ns >= call->ask->at_ns;
@@ -53,9 +49,8 @@ static void break_liveness(struct promise_pass *pass, const struct promise_call 
         else if (promise == PROMISE_LIVENESS && was_refused(pass, call) && call->disturbed)
             promise = PROMISE_REFUSAL, other = at;
     }
-    char one[64];
     promise_break(pass, promise, other, bound_ms, ms_of(pass->now_ns - from_ns),
-                  "%s waits beside a free lock for %lld ms%s", caller_text(&waiter->ask->asked, one, sizeof one),
+                  "%s waits beside a free lock for %lld ms%s", caller_of(&waiter->ask->asked).text,
                   (long long)ms_of(pass->now_ns - from_ns),
                   promise == PROMISE_LIVENESS ? "" : ", since another acquire was not granted");
 }
@@ -79,7 +74,7 @@ static void check_waits(struct promise_pass *pass) {
 
 static void promise_liveness_granted(struct promise_pass *pass) {
     const struct promise_call *call = granted_call(pass);
-    if (call) resource_of(pass, call->ask->asked.resource)->idle_ns = PROMISE_ALWAYS;
+    if (call) call->resource->idle_ns = PROMISE_ALWAYS;
 }
 
 static void restart_waits(struct promise_pass *pass) {

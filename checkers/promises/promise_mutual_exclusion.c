@@ -8,14 +8,11 @@
  * ask, for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_MUTUAL_EXCLUSION;
-
 static void break_mutual_exclusion(struct promise_pass *pass, const struct promise_call *call, uint32_t other) {
     const struct promise_call *earlier = &pass->calls[pass->events[other].call];
-    char one[64], two[64];
     promise_break(pass, PROMISE_MUTUAL_EXCLUSION, other, 0, ms_of(pass->now_ns - pass->events[other].at_ns),
-                  "%s was granted (%s) while %s certainly holds (%s)", caller_text(&call->ask->asked, one, sizeof one),
-                  mode_text(call->ask->asked.mode), caller_text(&earlier->ask->asked, two, sizeof two),
+                  "%s was granted (%s) while %s certainly holds (%s)", caller_of(&call->ask->asked).text,
+                  mode_text(call->ask->asked.mode), caller_of(&earlier->ask->asked).text,
                   mode_text(earlier->ask->asked.mode));
 }
 
@@ -36,17 +33,15 @@ static uint32_t excluding_grant(const struct promise_pass *pass, const struct pr
 static void check_permits(struct promise_pass *pass, const struct promise_call *call) {
     int held = 0, permits = pass->facts->permits > 1 ? pass->facts->permits : 1;
     uint32_t other = pass->now;
-    for (uint32_t at = 0; at < pass->owner_count; at++) {
-        const struct promise_owner *each = &pass->owners[at];
+    for (const struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
         if (each->resource != call->owner->resource || !holds_in_mode(pass, each, MODE_PERMIT)) continue;
         held += pass->facts->reenters ? 1 : each->least[MODE_PERMIT];
         if (each != call->owner) other = each->grant[MODE_PERMIT];
     }
-    char one[64];
     if (held > permits)
         promise_break(pass, PROMISE_MUTUAL_EXCLUSION, other, permits, held,
                       "%s was granted a permit: %d are certainly held, and there are %d",
-                      caller_text(&call->ask->asked, one, sizeof one), held, permits);
+                      caller_of(&call->ask->asked).text, held, permits);
 }
 
 static void promise_mutual_exclusion_answered(struct promise_pass *pass) {
@@ -61,8 +56,7 @@ static void promise_mutual_exclusion_answered(struct promise_pass *pass) {
     if (excludes_readers(mode) && !pass->facts->reenters && call->certain && call->doubts == call->owner->doubts &&
         call->owner->least[mode] > 1)
         break_mutual_exclusion(pass, call, pass->now);
-    for (uint32_t at = 0; at < pass->owner_count; at++) {
-        const struct promise_owner *each = &pass->owners[at];
+    for (const struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
         if (each == call->owner || each->resource != call->owner->resource) continue;
         uint32_t other = excluding_grant(pass, each, mode);
         if (other) break_mutual_exclusion(pass, call, other);

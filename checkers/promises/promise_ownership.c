@@ -7,8 +7,6 @@
  * library documents that, and of a permit always: any client may give back a permit. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_OWNERSHIP;
-
 static const char *verb_text(enum call_verb verb) {
     return verb == CALL_RELEASE ? "release" : verb == CALL_RENEW ? "renew" : "is_held";
 }
@@ -31,20 +29,18 @@ static bool held_throughout(const struct promise_pass *pass, const struct promis
 static void check_refused(struct promise_pass *pass, const struct promise_call *call) {
     const struct promise_owner *owner = call->owner;
     const struct call *asked = &call->ask->asked;
-    char one[64];
     if (!held_throughout(pass, call)) return;
     promise_break(pass, PROMISE_OWNERSHIP, owner->grant[asked->mode], 0, 0,
-                  "%s of %s, which certainly holds (%s), was refused", verb_text(asked->verb),
-                  caller_text(asked, one, sizeof one), mode_text(asked->mode));
+                  "%s of %s, which certainly holds (%s), was refused", verb_text(asked->verb), caller_of(asked).text,
+                  mode_text(asked->mode));
 }
 
 static void check_allowed(struct promise_pass *pass, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
-    char one[64];
     bool lenient = asked->verb == CALL_RELEASE && pass->facts->lenient_release;
     if (lenient || asked->mode == MODE_PERMIT || !call->nothing || call->acquires != call->owner->acquires) return;
     promise_break(pass, PROMISE_OWNERSHIP, pass->now, 0, 0, "%s of %s, which holds nothing, was answered ok",
-                  verb_text(asked->verb), caller_text(asked, one, sizeof one));
+                  verb_text(asked->verb), caller_of(asked).text);
 }
 
 static void promise_ownership_answered(struct promise_pass *pass) {
@@ -52,7 +48,7 @@ static void promise_ownership_answered(struct promise_pass *pass) {
     if (!call) return;
     enum call_verb verb = call->ask->asked.verb;
     if (verb != CALL_RELEASE && verb != CALL_RENEW && verb != CALL_IS_HELD) return;
-    enum outcome outcome = pass->events[pass->now].outcome;
+    enum outcome outcome = pass->event->outcome;
     if (outcome == OUTCOME_REFUSED) check_refused(pass, call);
     if (outcome == OUTCOME_OK) check_allowed(pass, call);
 }

@@ -39,17 +39,11 @@ struct promise_client *client_of(struct promise_pass *pass, int number) {
     return client;
 }
 
-struct promise_resource *resource_find(const struct promise_pass *pass, int number) {
+struct promise_resource *resource_of(struct promise_pass *pass, int number) {
     for (uint32_t at = 0; at < pass->resource_count; at++)
         if (pass->resources[at].resource == number) return &pass->resources[at];
-    return NULL;
-}
-
-struct promise_resource *resource_of(struct promise_pass *pass, int number) {
-    struct promise_resource *resource = resource_find(pass, number);
-    if (resource) return resource;
     assert(pass->resource_count < pass->count);
-    resource = &pass->resources[pass->resource_count++];
+    struct promise_resource *resource = &pass->resources[pass->resource_count++];
     *resource = (struct promise_resource){.resource = number, .absent_ns = INT64_MIN, .idle_ns = PROMISE_ALWAYS};
     return resource;
 }
@@ -58,8 +52,7 @@ struct promise_owner *owner_of(struct promise_pass *pass, const struct call *cal
     struct promise_client *client = client_of(pass, call->client);
     int thread = pass->facts->owner == OWNER_OBJECT ? 0 : call->thread;
     int lock = pass->facts->owner == OWNER_THREAD ? 0 : call->lock;
-    for (uint32_t at = 0; at < pass->owner_count; at++) {
-        struct promise_owner *each = &pass->owners[at];
+    for (struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
         if (each->client == client && each->thread == thread && each->lock == lock && each->resource == call->resource)
             return each;
     }
@@ -82,9 +75,11 @@ void promise_break(struct promise_pass *pass, enum promise promise, uint32_t oth
     va_end(values);
 }
 
-const char *caller_text(const struct call *call, char *buffer, size_t size) {
-    snprintf(buffer, size, "client-%d (thread-%d, lock-%d)", call->client + 1, call->thread + 1, call->lock + 1);
-    return buffer;
+struct caller_name caller_of(const struct call *call) {
+    struct caller_name name;
+    snprintf(name.text, sizeof name.text, "client-%d (thread-%d, lock-%d)", call->client + 1, call->thread + 1,
+             call->lock + 1);
+    return name;
 }
 
 const char *mode_text(enum call_mode mode) {

@@ -44,6 +44,7 @@ struct promise_owner {
 struct promise_call {
     const struct call_event *ask; /* NULL: the event is not an ASK */
     struct promise_owner *owner;
+    struct promise_resource *resource;
     uint32_t answer;                     /* index; 0: not answered yet */
     bool certain;                        /* when asked its owner certainly held in its mode */
     bool nothing;                        /* when asked its owner certainly held nothing */
@@ -82,7 +83,8 @@ struct promise_pass {
     const struct library_facts *facts;
     const struct call_event *events;
     size_t count;
-    uint32_t now; /* index of the event */
+    uint32_t now; /* index of the present event */
+    const struct call_event *event;
     int64_t now_ns;
     struct promise_call *calls; /* by index of their ASK event */
     struct promise_client *clients;
@@ -108,13 +110,12 @@ struct promise_client *client_of(struct promise_pass *pass, int client);
 struct promise_owner *owner_of(struct promise_pass *pass, const struct call *call);
 struct promise_resource *resource_of(struct promise_pass *pass, int resource);
 
-/* NULL: no event has named it. */
-struct promise_resource *resource_find(const struct promise_pass *pass, int resource);
-
 /* Notes a broken promise that the present event and `other` show. */
 void promise_break(struct promise_pass *pass, enum promise promise, uint32_t other, int64_t expected_ms,
                    int64_t found_ms, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* "client-1 (thread-1, lock-1)", in a buffer of `size` bytes; returns the buffer. */
-const char *caller_text(const struct call *call, char *buffer, size_t size);
+/* "client-1 (thread-1, lock-1)" */
+struct caller_name {
+    char text[64];
+} caller_of(const struct call *call);
 const char *mode_text(enum call_mode mode);

@@ -6,9 +6,6 @@
  * or may still have a command come late; everything after a server fault other than a
  * standstill, or of clocks. */
 #include "checkers/promises/promise_rule.h"
-#include "checkers/promises/promise_traces.h"
-
-extern const struct promise_rule PROMISE_RULE_RESIDUE;
 
 static bool promise_residue_is_excused(const struct promise_pass *pass, const struct promise_call *call,
                                        int64_t longest_ms) {
@@ -22,7 +19,7 @@ static bool promise_residue_is_excused(const struct promise_pass *pass, const st
 }
 
 static void check_left(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     const struct promise_resource *resource = resource_of(pass, event->resource);
     uint32_t last = UINT32_MAX;
     if (!pass->over || servers_are_unreliable(pass)) return;

@@ -1,17 +1,15 @@
-/* Token, of libraries whose grants have tokens: each grant (exclusive, write) has one, no two grants of one resource
- * have the same, and a grant that was asked for after another one was answered has the greater one. A grant whose
- * answer comes while another owner certainly holds has the smaller one: it can only have been granted before that one.
+/* Token, of libraries whose grants have tokens: each grant (exclusive, write) has caller.text, no two grants of one
+ * resource have the same, and a grant that was asked for after another one was answered has the greater one. A grant
+ * whose answer comes while another owner certainly holds has the smaller one: it can only have been granted before that
+ * one.
  *
  * A grant of an owner that may have held already is compared with nothing: re-entry may keep the token. Nothing is
  * compared after a server may have lost data. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_TOKEN;
-
 /* The answer that granted the same token to another owner; 0: none. */
 static uint32_t same_token(const struct promise_pass *pass, const struct promise_call *call, int64_t token) {
-    for (uint32_t at = 0; at < pass->now; at++) {
-        const struct promise_call *each = &pass->calls[at];
+    for (const struct promise_call *each = pass->calls; each < pass->calls + pass->now; each++) {
         if (!each->ask || !each->answer || each == call || each->ask->asked.verb != CALL_ACQUIRE) continue;
         const struct call_event *answer = &pass->events[each->answer];
         if (each->owner != call->owner && each->owner->resource == call->owner->resource &&
@@ -24,8 +22,7 @@ static uint32_t same_token(const struct promise_pass *pass, const struct promise
 /* The answer that granted a smaller token to another owner, which certainly holds with it; 0: none. */
 static uint32_t later_holder(const struct promise_pass *pass, const struct promise_call *call, int64_t token) {
     static const enum call_mode SOLE[] = {MODE_EXCLUSIVE, MODE_WRITE};
-    for (uint32_t at = 0; at < pass->owner_count; at++) {
-        const struct promise_owner *each = &pass->owners[at];
+    for (const struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
         if (each == call->owner || each->resource != call->owner->resource) continue;
         for (size_t mode = 0; mode < sizeof SOLE / sizeof SOLE[0]; mode++) {
             if (!holds_in_mode(pass, each, SOLE[mode])) continue;
@@ -38,25 +35,25 @@ static uint32_t later_holder(const struct promise_pass *pass, const struct promi
 
 static void promise_token_answered(struct promise_pass *pass) {
     const struct promise_call *call = granted_call(pass);
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     if (!call || !pass->facts->tokens || pass->data) return;
     const struct call *asked = &call->ask->asked;
     if (asked->mode == MODE_READ || asked->mode == MODE_PERMIT) return;
-    char one[64];
-    caller_text(asked, one, sizeof one);
+    const struct caller_name caller = caller_of(asked);
     uint32_t same = event->token ? same_token(pass, call, event->token) : 0;
     uint32_t later = call->alone && !same ? later_holder(pass, call, event->token) : 0;
-    if (event->token == 0) promise_break(pass, PROMISE_TOKEN, pass->now, 0, 0, "%s was granted without a token", one);
+    if (event->token == 0)
+        promise_break(pass, PROMISE_TOKEN, pass->now, 0, 0, "%s was granted without a token", caller.text);
     else if (call->alone && call->token_floor && event->token < call->token_floor)
         promise_break(pass, PROMISE_TOKEN, call->token_from, call->token_floor, event->token,
-                      "%s was granted token %lld after token %lld", one, (long long)event->token,
+                      "%s was granted token %lld after token %lld", caller.text, (long long)event->token,
                       (long long)call->token_floor);
     else if (same || (call->alone && event->token == call->token_floor))
         promise_break(pass, PROMISE_TOKEN, same ? same : call->token_from, event->token + 1, event->token,
-                      "%s was granted token %lld, which another grant has", one, (long long)event->token);
+                      "%s was granted token %lld, which another grant has", caller.text, (long long)event->token);
     else if (later)
         promise_break(pass, PROMISE_TOKEN, later, pass->events[later].token, event->token,
-                      "%s was granted token %lld late, while another holds with token %lld", one,
+                      "%s was granted token %lld late, while another holds with token %lld", caller.text,
                       (long long)event->token, (long long)pass->events[later].token);
 }
 

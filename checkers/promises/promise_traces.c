@@ -1,13 +1,4 @@
-#include "checkers/promises/promise_traces.h"
-
-#include "checkers/promises/promise_calls.h"
-#include "checkers/promises/promise_disturbances.h"
-#include "checkers/promises/promise_holds.h"
-#include "checkers/promises/promise_leases.h"
-
-static int64_t latest(int64_t one_ns, int64_t other_ns) {
-    return one_ns > other_ns ? one_ns : other_ns;
-}
+#include "checkers/promises/promise_rule.h"
 
 /* What is left of a lease that was set at `from_ns` at the latest. */
 static int64_t fading(const struct promise_pass *pass, int64_t lease_ms, int64_t from_ns) {
@@ -85,7 +76,7 @@ static bool is_excused(const struct promise_pass *pass, const struct promise_cal
     for (uint32_t at = call->disturbances; at < pass->disturbance_count; at++) {
         const struct call_event *event = pass->disturbances[at].event;
         bool late = event->kind == EVENT_LATE;
-        if (event->client != call->owner->client->client && (late || event->client != ANY_SERVER)) continue;
+        if (!disturbs_client(&pass->disturbances[at], call->owner->client)) continue;
         if (late && event->until_ns != LATE_FOR_EVER) {
             if (!event->reply) return true;
             continue;
@@ -158,10 +149,10 @@ static int64_t trace_refused(const struct promise_pass *pass, const struct promi
 
 /* Was its key seen to be gone after the call, and after all that may have come late? */
 static bool was_seen_gone(const struct promise_pass *pass, const struct promise_call *call) {
-    const struct promise_resource *resource = resource_find(pass, call->ask->asked.resource);
     const struct promise_client *client = call->owner->client;
-    if (!resource || is_outstanding(pass, call) || is_disturbed(pass, client)) return false;
-    return pass->facts->nodes <= 1 && resource->absent > call->answer && resource->absent_ns >= client->late_command_ns;
+    if (is_outstanding(pass, call) || is_disturbed(pass, client)) return false;
+    return pass->facts->nodes <= 1 && call->resource->absent > call->answer &&
+           call->resource->absent_ns >= client->late_command_ns;
 }
 
 int64_t trace_ms(const struct promise_pass *pass, const struct promise_call *call) {

@@ -9,11 +9,9 @@
  * and of leases without end. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_VALIDITY;
-
 static bool client_stood_still(const struct promise_pass *pass, const struct promise_call *call) {
-    for (uint32_t at = 0; at < pass->disturbance_count; at++) {
-        const struct promise_disturbance *disturbance = &pass->disturbances[at];
+    for (const struct promise_disturbance *disturbance = pass->disturbances;
+         disturbance < pass->disturbances + pass->disturbance_count; disturbance++) {
         bool still = disturbance->event->kind == EVENT_FAULT && disturbance->event->effect == FAULT_STILL;
         if (still && disturbance->event->client == call->owner->client->client &&
             disturbance->until_ns >= call->ask->at_ns)
@@ -39,39 +37,37 @@ static bool executions_are_known(const struct promise_pass *pass, const struct p
 static void check_stated(struct promise_pass *pass, const struct promise_call *call, int64_t until_ns,
                          int64_t lease_ms) {
     const struct promise_client *client = call->owner->client;
-    uint32_t ask = pass->events[pass->now].call;
-    char one[64];
-    caller_text(&call->ask->asked, one, sizeof one);
+    uint32_t ask = pass->event->call;
+    const struct caller_name caller = caller_of(&call->ask->asked);
     if (until_ns <= pass->now_ns)
         promise_break(pass, PROMISE_VALIDITY, ask, 0, ms_of(until_ns - pass->now_ns),
-                      "%s was granted what had been valid until %lld ms before", one,
+                      "%s was granted what had been valid until %lld ms before", caller.text,
                       (long long)ms_of(pass->now_ns - until_ns));
     else if (until_ns > after_ms(pass->now_ns, lease_ms + grain_ms(pass)))
         promise_break(pass, PROMISE_VALIDITY, ask, lease_ms, ms_of(until_ns - pass->now_ns),
-                      "%s was granted what is valid for %lld ms; its lease is %lld ms", one,
+                      "%s was granted what is valid for %lld ms; its lease is %lld ms", caller.text,
                       (long long)ms_of(until_ns - pass->now_ns), (long long)lease_ms);
     else if (executions_are_known(pass, client) &&
              servers_reached(pass, client, lease_ms, until_ns - 1) < majority_of(pass))
         promise_break(pass, PROMISE_VALIDITY, ask, lease_ms, ms_of(until_ns - pass->now_ns),
                       "%s was granted what is valid for %lld ms; a majority heard of it within its lease of %lld ms no "
                       "longer then",
-                      one, (long long)ms_of(until_ns - pass->now_ns), (long long)lease_ms);
+                      caller.text, (long long)ms_of(until_ns - pass->now_ns), (long long)lease_ms);
 }
 
 static void check_executed(struct promise_pass *pass, const struct promise_call *call, int64_t lease_ms) {
     const struct promise_client *client = call->owner->client;
-    char one[64];
     if (!executions_are_known(pass, client)) return;
     int recent = servers_reached(pass, client, lease_ms, pass->now_ns);
     if (recent < majority_of(pass))
-        promise_break(pass, PROMISE_VALIDITY, pass->events[pass->now].call, majority_of(pass), recent,
+        promise_break(pass, PROMISE_VALIDITY, pass->event->call, majority_of(pass), recent,
                       "%s was granted what %d of %d servers heard of within its lease",
-                      caller_text(&call->ask->asked, one, sizeof one), recent, pass->facts->nodes);
+                      caller_of(&call->ask->asked).text, recent, pass->facts->nodes);
 }
 
 static void promise_validity_answered(struct promise_pass *pass) {
     const struct promise_call *call = granted_call(pass);
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     if (!call || pass->clock) return;
     int64_t lease_ms = lease_of_call(pass, &call->ask->asked);
     if (lease_ms == PROMISE_ALWAYS || client_stood_still(pass, call)) return;

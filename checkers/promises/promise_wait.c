@@ -9,8 +9,6 @@
  * of clocks or data, or while another acquire of the same owner is under way. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_WAIT;
-
 static bool promise_wait_is_judged(const struct promise_pass *pass, const struct promise_call *call) {
     if (call->ask->asked.verb != CALL_ACQUIRE || call->crowded || call->connection_closed) return false;
     return !call->owner->client->lost_message && !servers_are_unreliable(pass);
@@ -21,24 +19,22 @@ static const char *form_text(const struct call *asked) {
 }
 
 static void check_unlimited(struct promise_pass *pass, const struct promise_call *call, int64_t late_ns) {
-    const struct call_event *answer = &pass->events[pass->now];
-    char one[64];
+    const struct call_event *answer = pass->event;
     if (answer->outcome != OUTCOME_REFUSED || answer->cancelled || call->cancelled || late_ns > 0) return;
     int64_t taken_ms = ms_of(pass->now_ns - call->ask->at_ns);
     promise_break(pass, PROMISE_WAIT, answer->call, 0, taken_ms,
                   "acquire (%s) of %s was refused after %lld ms; it was to wait without a limit",
-                  form_text(&call->ask->asked), caller_text(&call->ask->asked, one, sizeof one), (long long)taken_ms);
+                  form_text(&call->ask->asked), caller_of(&call->ask->asked).text, (long long)taken_ms);
 }
 
 static void check_limited(struct promise_pass *pass, const struct promise_call *call, int64_t late_ns) {
     const struct call *asked = &call->ask->asked;
     int64_t wait_ms = asked->wait == WAIT_TIME ? asked->wait_ms : 0;
     int64_t taken_ns = pass->now_ns - call->ask->at_ns;
-    char one[64];
     if (taken_ns <= after_ms(2 * late_ns, wait_ms + timer_ms(pass))) return;
-    promise_break(pass, PROMISE_WAIT, pass->events[pass->now].call, wait_ms, ms_of(taken_ns),
+    promise_break(pass, PROMISE_WAIT, pass->event->call, wait_ms, ms_of(taken_ns),
                   "acquire (%s) of %s took %lld ms; it was to wait for %lld ms", form_text(asked),
-                  caller_text(asked, one, sizeof one), (long long)ms_of(taken_ns), (long long)wait_ms);
+                  caller_of(asked).text, (long long)ms_of(taken_ns), (long long)wait_ms);
 }
 
 static void promise_wait_answered(struct promise_pass *pass) {

@@ -7,15 +7,12 @@
  * lost data. */
 #include "checkers/promises/promise_rule.h"
 
-extern const struct promise_rule PROMISE_RULE_WATCHDOG;
-
 enum { RENEWALS_UNDER_WAY = 1 };
 
 /* Has the owner asked to give back all that it may have been granted? */
 static bool gives_all_back(const struct promise_pass *pass, const struct promise_owner *owner) {
     int granted = 0, given_back = 0;
-    for (uint32_t at = owner->began; at < pass->now; at++) {
-        const struct promise_call *call = &pass->calls[at];
+    for (const struct promise_call *call = &pass->calls[owner->began]; call < pass->calls + pass->now; call++) {
         if (!call->ask || call->owner != owner) continue;
         if (!call->answer) return false;
         granted += call->ask->asked.verb == CALL_ACQUIRE && pass->events[call->answer].outcome != OUTCOME_REFUSED;
@@ -27,8 +24,7 @@ static bool gives_all_back(const struct promise_pass *pass, const struct promise
 /* The owner whose watchdog must have ended; NULL: another one's may still run, or no watchdog ever ran. */
 static const struct promise_owner *former_owner(const struct promise_pass *pass, int resource) {
     const struct promise_owner *former = NULL;
-    for (uint32_t at = 0; at < pass->owner_count; at++) {
-        const struct promise_owner *owner = &pass->owners[at];
+    for (const struct promise_owner *owner = pass->owners; owner < pass->owners + pass->owner_count; owner++) {
         if (owner->resource != resource) continue;
         bool may_act = is_disturbed(pass, owner->client) || has_ended(owner->client);
         if (may_act || !gives_all_back(pass, owner)) return NULL;
@@ -49,15 +45,14 @@ static void check_ended_watchdog(struct promise_pass *pass, struct promise_resou
     const struct promise_owner *owner = former_owner(pass, resource->resource);
     if (!owner) return;
     uint32_t release = last_release(pass, owner);
-    char one[64];
     promise_break(pass, PROMISE_RENEWAL, release, 0, resource->renewals,
                   "since the release of %s the watchdog has renewed the key %d times",
-                  caller_text(&pass->calls[release].ask->asked, one, sizeof one), resource->renewals);
+                  caller_of(&pass->calls[release].ask->asked).text, resource->renewals);
     resource->renewals = 0;
 }
 
 static void note_key_renewal(struct promise_pass *pass) {
-    const struct call_event *event = &pass->events[pass->now];
+    const struct call_event *event = pass->event;
     struct promise_resource *resource = resource_of(pass, event->resource);
     if (pass->facts->nodes > 1 || !pass->facts->lease_key || pass->clock || pass->data) return;
     int64_t ends_ns = event->remaining_ms > 0 ? after_ms(event->at_ns, event->remaining_ms) : 0;
@@ -67,16 +62,13 @@ static void note_key_renewal(struct promise_pass *pass) {
     if (resource->renewals > RENEWALS_UNDER_WAY + (int)pass->disturbance_count) check_ended_watchdog(pass, resource);
 }
 
-static void restart_count(struct promise_pass *pass, const struct promise_call *call) {
-    if (call && call->ask) resource_of(pass, call->ask->asked.resource)->renewals = 0;
-}
-
 static void restart_on_ask(struct promise_pass *pass) {
-    restart_count(pass, &pass->calls[pass->now]);
+    pass->calls[pass->now].resource->renewals = 0;
 }
 
 static void restart_on_answer(struct promise_pass *pass) {
-    restart_count(pass, answered_call(pass));
+    const struct promise_call *call = answered_call(pass);
+    if (call) call->resource->renewals = 0;
 }
 
 const struct promise_rule PROMISE_RULE_WATCHDOG = {

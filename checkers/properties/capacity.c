@@ -13,8 +13,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_CAPACITY;
-
 enum { SURPLUS, UNOWNED };
 
 struct permits {

@@ -3,8 +3,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_COST;
-
 static void cost_finish(struct checking *my) {
     const struct check *check = my->check;
     double grants = (double)check->granted;

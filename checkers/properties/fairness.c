@@ -24,8 +24,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_FAIRNESS;
-
 struct fairness_side {
     uint64_t asked, asked_before; /* index of its acquire in flight; of the acquire of its previous grant; 0: none */
     int64_t asked_ns;

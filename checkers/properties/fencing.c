@@ -27,8 +27,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_FENCING;
-
 enum { MISSING, REPEATED, FALLING, STALE, WRONGFUL };
 enum { DRAWN_EARLY = WRONGFUL + 1 }; /* a sentence of its own, of the sort FALLING */
 

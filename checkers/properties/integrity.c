@@ -28,8 +28,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_INTEGRITY;
-
 enum { STALE_WRITE, LOST_UPDATE, DUPLICATED };
 enum { RUNS_MOST = 1 << 16, WINDOW = 64 };
 

@@ -37,8 +37,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_LEASE;
-
 enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT };
 
 /* The commands of renewals that servers heard since an earlier record. */

@@ -29,8 +29,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_LIVENESS;
-
 enum { STUCK_WAITER, LOST_WAKE_UP, RESIDUE };
 
 static const int64_t FOR_EVER = INT64_MAX;

@@ -13,8 +13,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_MUTUAL_EXCLUSION;
-
 struct hold {
     uint32_t depth; /* of a re-entrant lock; 0: it does not believe */
     uint64_t grant; /* index of the one with which it began */

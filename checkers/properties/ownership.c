@@ -26,8 +26,6 @@
 
 #include "checkers/engine/checker.h"
 
-extern const struct checker CHECKER_OWNERSHIP;
-
 enum { FOREIGN_RELEASE, FOREIGN_RENEWAL, BROKEN_HOLD, FOREIGN_EXTENSION, EMPTY_RENEWAL };
 
 /* A grant, and when it was asked for. */
