@@ -101,7 +101,8 @@ static json_t *property_json(const struct checker *checker, const struct verdict
 /* "integrity violated (1 stale write, 9 lost updates)" */
 static void add_property(FILE *sentence, const struct checker *checker, const struct verdict *verdict) {
     const char *before = " (";
-    fprintf(sentence, "%s %s", checker->title, verdict_status_name(verdict->status));
+    for (const char *letter = checker->property; *letter; letter++) fputc(*letter == '_' ? ' ' : *letter, sentence);
+    fprintf(sentence, " %s", verdict_status_name(verdict->status));
     for (int sort = 0; checker->sorts[sort]; sort++) {
         unsigned long long count = verdict->sorts[sort];
         if (!count) continue;

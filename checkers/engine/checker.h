@@ -92,9 +92,10 @@ struct check_member {
 };
 
 /* A record, and who it is about (NULL: nobody). lock and member are those of a record about a lock. actor is the client
- * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone. The
- * lock of a record of the store is that of the grant which it names, and the member is the client's side of it; NULL
- * where it names none, or no grant before it. */
+ * that recorded it; for a record of the store, the client that it served; for ACTOR_EXIT, the one that is gone, whose
+ * member is each of its own in turn for a checker that has state in members. The lock of a record of the store is that
+ * of the grant which it names, and the member is the client's side of it; NULL where it names none, or no grant before
+ * it. */
 struct event {
     const struct history_record *record;
     uint64_t index;
@@ -135,13 +136,9 @@ struct checking {
 typedef void check_record(struct checking *my, const struct event *event);
 
 struct checker {
-    const char *property; /* "mutual_exclusion" */
-    const char *title;    /* "mutual exclusion" */
-    const char *question;
+    const char *property;                 /* "mutual_exclusion" */
     const char *sorts[VERDICT_PARTS + 1]; /* of violations, in the singular; empty: there is one sort; ends with NULL */
     bool advisory;                        /* decides the exit status only if --require names it */
-    const char
-        *unasked; /* why it is inconclusive where it does not apply, unless --require names it; NULL: it is not */
     size_t state_size, lock_size, actor_size, member_size;
     check_record *on[HISTORY_KIND_COUNT];
     void (*finish)(struct checking *my); /* fills my->verdict, frees what the checker allocated itself */

@@ -173,9 +173,22 @@ static inline void find_lock(struct pass *pass, struct event *event) {
     event->actor = event->member->actor;
 }
 
-static void exited(struct check_actor *actor) {
-    actor->gone = true;
-    actor->outstanding = 0;
+/* Checkers that keep something of each member are called for each of the client's. */
+static SELDOM void exited(struct pass *pass, struct event *event) {
+    find_client(pass, event, event->record->name);
+    for (const struct route *route = pass->routes.of[HISTORY_ACTOR_EXIT]; route->call; route++) {
+        bool each = route->my->checker->member_size > 0;
+        event->member = NULL;
+        event->lock = NULL;
+        if (!each) route->call(route->my, event);
+        for (struct check_member *member = event->actor->members; each && member; member = member->next_of_actor) {
+            event->member = member;
+            event->lock = member->lock;
+            route->call(route->my, event);
+        }
+    }
+    event->actor->gone = true; /* last: checkers ask what the client had outstanding */
+    event->actor->outstanding = 0;
 }
 
 /* Others come at any time: a watchdog announces a validity, a server hears of a renewal. */
@@ -257,11 +270,7 @@ static void dispatch(struct pass *pass, struct event *event, unsigned kind) {
     case HISTORY_WRITE_RETURN: about_store(pass, event, HISTORY_WRITE_RETURN); break;
     case HISTORY_STORE_READ: about_store(pass, event, HISTORY_STORE_READ); break;
     case HISTORY_STORE_WRITE: about_store(pass, event, HISTORY_STORE_WRITE); break;
-    case HISTORY_ACTOR_EXIT:
-        find_client(pass, event, event->record->name);
-        call(pass, event, kind); /* first: checkers ask what the client had outstanding */
-        exited(event->actor);
-        break;
+    case HISTORY_ACTOR_EXIT: exited(pass, event); break;
     case HISTORY_FAULT_INJECT:
     case HISTORY_FAULT_PROVE: assumptions_fault(&judgement->assumptions, event->record); break;
     case HISTORY_PARAMETER: parameter_recorded(judgement, event->record); break;

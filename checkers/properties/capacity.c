@@ -10,6 +10,7 @@
  * too many from here on. It does not count where the client may have had one: after an acquire of unknown outcome, a
  * release that failed, or permits whose validity was over. */
 #include <stdio.h>
+#include <sys/queue.h>
 
 #include "checkers/engine/checker.h"
 
@@ -22,11 +23,11 @@ struct permits {
     bool had;              /* a permit, or perhaps one, when it invoked its release */
     uint64_t grant, asked; /* latest grant; latest release-invoke */
     int64_t until_ns;
-    struct permits *earlier, *later; /* the other clients that have permits */
+    TAILQ_ENTRY(permits) others;
 };
 
 struct permit_pool {
-    struct permits *first, *last;
+    TAILQ_HEAD(, permits) holders; /* in the order in which they were granted their first */
     int64_t out;
     bool stamped;
 };
@@ -35,23 +36,15 @@ struct capacity {
     bool applies, granted; /* there is a lock with several permits, and one of them was granted */
 };
 
-static void join(struct permit_pool *pool, struct permits *permits) {
-    permits->earlier = pool->last;
-    permits->later = NULL;
-    *(pool->last ? &pool->last->later : &pool->first) = permits;
-    pool->last = permits;
-}
-
 static void leave(struct permit_pool *pool, struct permits *permits) {
-    *(permits->earlier ? &permits->earlier->later : &pool->first) = permits->later;
-    *(permits->later ? &permits->later->earlier : &pool->last) = permits->earlier;
+    TAILQ_REMOVE(&pool->holders, permits, others);
     pool->out -= permits->taken;
     permits->out = permits->taken = 0;
 }
 
 static SELDOM void capacity_lapse(struct permit_pool *pool, int64_t mono_ns) {
-    for (struct permits *permits = pool->first, *later; permits; permits = later) {
-        later = permits->later;
+    for (struct permits *permits = TAILQ_FIRST(&pool->holders), *later; permits; permits = later) {
+        later = TAILQ_NEXT(permits, others);
         if (permits->until_ns == 0 || permits->until_ns > mono_ns) continue;
         permits->perhaps += permits->taken;
         leave(pool, permits);
@@ -59,13 +52,17 @@ static SELDOM void capacity_lapse(struct permit_pool *pool, int64_t mono_ns) {
 }
 
 static SELDOM void surplus(struct checking *my, const struct event *event, const struct permit_pool *pool) {
-    struct violation violation = {
-        .sort = SURPLUS, .who = event->actor->name, .whom = check_record_at(my->check, pool->first->grant).actor};
+    const struct permits *each;
+    struct violation violation = {.sort = SURPLUS,
+                                  .who = event->actor->name,
+                                  .whom = check_record_at(my->check, TAILQ_FIRST(&pool->holders)->grant).actor};
     int64_t shown = 0;
     int count = 0;
-    for (struct permits *each = pool->first; shown < event->lock->capacity && count < EVIDENCE_RECORDS - 1;
-         shown += each->taken, each = each->later)
+    TAILQ_FOREACH(each, &pool->holders, others) {
+        if (shown >= event->lock->capacity || count == EVIDENCE_RECORDS - 1) break;
         violation.records[count++] = each->grant;
+        shown += each->taken;
+    }
     violate(my, event, &violation, "%pN was granted a permit %pT while all %lld were out, the longest with %pG",
             &event->actor->name, &event->record->mono_ns, (long long)event->lock->capacity, &violation.records[0]);
 }
@@ -79,10 +76,11 @@ static void capacity_answered(struct checking *my, const struct event *event) {
         return;
     }
     self->granted |= event->lock->capacity > 1;
+    if (TAILQ_EMPTY(&pool->holders)) TAILQ_INIT(&pool->holders);
     if (pool->stamped) capacity_lapse(pool, event->record->mono_ns);
     bool nested = permits->out && event->lock->traits & CHECK_TRAIT_REENTRANT;
     if (!nested && event->lock->capacity > 1 && pool->out >= event->lock->capacity) surplus(my, event, pool);
-    if (permits->out == 0) join(pool, permits);
+    if (permits->out == 0) TAILQ_INSERT_TAIL(&pool->holders, permits, others);
     int64_t until_ns = event->record->value, before_ns = permits->out ? permits->until_ns : 0;
     permits->until_ns = before_ns && until_ns ? smaller(before_ns, until_ns) : before_ns + until_ns;
     if (until_ns) pool->stamped = true;
@@ -132,11 +130,9 @@ static void capacity_announced(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void capacity_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
-        struct permits *permits = my_member(my, member);
-        if (permits->out) leave(my_lock(my, member->lock), permits);
-        permits->perhaps = 0;
-    }
+    struct permits *permits = my_member(my, event->member);
+    if (permits->out) leave(my_lock(my, event->lock), permits);
+    permits->perhaps = 0;
 }
 
 static void capacity_opened(struct checking *my, const struct event *event) {
@@ -153,8 +149,6 @@ static void capacity_finish(struct checking *my) {
 
 const struct checker CHECKER_CAPACITY = {
     .property = "capacity",
-    .title = "capacity",
-    .question = "were never more permits out than there are?",
     .sorts = {"surplus grant", "unowned release"},
     .state_size = sizeof(struct capacity),
     .lock_size = sizeof(struct permit_pool),

@@ -24,8 +24,6 @@ static void cost_finish(struct checking *my) {
 
 const struct checker CHECKER_COST = {
     .property = "cost",
-    .title = "cost",
-    .question = "how many operations did a grant take?",
     .advisory = true,
     .finish = cost_finish,
 };

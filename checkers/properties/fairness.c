@@ -21,22 +21,21 @@
  *
  * A holder that acquires a re-entrant lock again overtakes nobody: it is no waiter. Decision 0086. */
 #include <stdio.h>
+#include <sys/queue.h>
 
 #include "checkers/engine/checker.h"
 
 struct fairness_side {
     uint64_t asked, asked_before; /* index of its acquire in flight; of the acquire of its previous grant; 0: none */
     int64_t asked_ns;
-    uint64_t depth;                        /* grants that it has not asked to release */
-    uint64_t overtaken;                    /* during this wait */
-    uint64_t passed;                       /* index of the first grant that has passed this wait, 0: none */
-    int64_t passed_ns;                     /* its stamp */
-    struct fairness_side *earlier, *later; /* the other waiters, in the order in which they asked */
+    uint64_t depth;     /* grants that it has not asked to release */
+    uint64_t overtaken; /* during this wait */
+    uint64_t passed;    /* index of the first grant that has passed this wait, 0: none */
+    int64_t passed_ns;  /* its stamp */
+    TAILQ_ENTRY(fairness_side) others;
 };
 
-struct fairness_queue {
-    struct fairness_side *first, *last;
-};
+TAILQ_HEAD(fairness_queue, fairness_side); /* in the order in which they asked */
 
 struct fairness_share {
     bool asked;
@@ -48,18 +47,6 @@ struct fairness {
     int64_t longest_ns;
     bool promised, granted;
 };
-
-static void queue_add(struct fairness_queue *queue, struct fairness_side *side) {
-    side->earlier = queue->last;
-    side->later = NULL;
-    *(queue->last ? &queue->last->later : &queue->first) = side;
-    queue->last = side;
-}
-
-static void queue_remove(struct fairness_queue *queue, struct fairness_side *side) {
-    *(side->earlier ? &side->earlier->later : &queue->first) = side->later;
-    *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
-}
 
 /* A waiter was passed: by a grant before the event, which ends its wait (NULL: nothing does); or, if `passed` is 0, by
  * the event, a grant to a client that had one since the waiter asked: `before`. */
@@ -94,12 +81,13 @@ static void fairness_invoked(struct checking *my, const struct event *event) {
     ((struct fairness_share *)my_actor(my, event->actor))->asked = true;
     if (side->asked) {
         fairness_wait_end(my, event, event->lock, side, false);
-        queue_remove(queue, side);
+        TAILQ_REMOVE(queue, side, others);
     }
     side->asked = event->index;
     side->asked_ns = event->record->mono_ns;
     side->overtaken = side->passed = 0;
-    queue_add(queue, side);
+    if (TAILQ_EMPTY(queue)) TAILQ_INIT(queue);
+    TAILQ_INSERT_TAIL(queue, side, others);
 }
 
 static void fairness_pass(struct fairness_side *late, const struct event *grant) {
@@ -116,7 +104,7 @@ static void overtake(struct checking *my, const struct event *event, const struc
     bool judged = traits & CHECK_TRAIT_FAIR && !(side->depth && traits & CHECK_TRAIT_REENTRANT);
     bool in_order = my->check->order_ns >= 0;
     uint64_t overtakings = 0, most = self->most;
-    for (struct fairness_side *late = queue->first; late != side; late = late->later) {
+    for (struct fairness_side *late = TAILQ_FIRST(queue); late != side; late = TAILQ_NEXT(late, others)) {
         uint64_t overtaken = ++late->overtaken;
         overtakings++;
         most = overtaken > most ? overtaken : most;
@@ -124,10 +112,10 @@ static void overtake(struct checking *my, const struct event *event, const struc
     self->overtakings += overtakings;
     self->most = most;
     if (judged && in_order)
-        for (struct fairness_side *late = queue->first; late != side; late = late->later)
+        for (struct fairness_side *late = TAILQ_FIRST(queue); late != side; late = TAILQ_NEXT(late, others))
             if (is_later(my, late->asked_ns, side->asked_ns)) fairness_pass(late, event);
-    if (judged && !in_order && side->asked_before > queue->first->asked)
-        fairness_violate(my, event, queue->first->asked, event->member->grant, 0);
+    if (judged && !in_order && side->asked_before > TAILQ_FIRST(queue)->asked)
+        fairness_violate(my, event, TAILQ_FIRST(queue)->asked, event->member->grant, 0);
 }
 
 static void fairness_answered(struct checking *my, const struct event *event) {
@@ -147,7 +135,7 @@ static void fairness_answered(struct checking *my, const struct event *event) {
     }
     side->depth += ok;
     fairness_wait_end(my, event, event->lock, side, ok);
-    queue_remove(queue, side);
+    TAILQ_REMOVE(queue, side, others);
     int64_t waited_ns = elapsed_ns(side->asked_ns, event->record->mono_ns);
     self->longest_ns = larger(self->longest_ns, waited_ns);
     side->asked = 0;
@@ -159,14 +147,10 @@ static void fairness_releases(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void fairness_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
-        struct fairness_side *side = my_member(my, member);
-        if (side->asked) {
-            fairness_wait_end(my, event, member->lock, side, false);
-            queue_remove(my_lock(my, member->lock), side);
-        }
-        *side = (struct fairness_side){0};
-    }
+    struct fairness_side *side = my_member(my, event->member);
+    if (side->asked) fairness_wait_end(my, event, event->lock, side, false);
+    if (side->asked) TAILQ_REMOVE((struct fairness_queue *)my_lock(my, event->lock), side, others);
+    *side = (struct fairness_side){0};
 }
 
 static void fairness_opened(struct checking *my, const struct event *event) {
@@ -187,10 +171,10 @@ static double jain(const struct checking *my) {
 static void fairness_finish(struct checking *my) {
     struct fairness *self = my->state;
     const uint64_t *seen = my->check->seen;
+    const struct fairness_side *side;
     for (struct check_lock *lock = my->check->locks; lock; lock = lock->next)
-        for (const struct fairness_side *side = ((struct fairness_queue *)my_lock(my, lock))->first; side;
-             side = side->later)
-            fairness_wait_end(my, NULL, lock, side, false);
+        TAILQ_FOREACH(side, (struct fairness_queue *)my_lock(my, lock), others)
+    fairness_wait_end(my, NULL, lock, side, false);
     struct verdict *verdict = &my->verdict;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){0};
@@ -206,8 +190,6 @@ static void fairness_finish(struct checking *my) {
 
 const struct checker CHECKER_FAIRNESS = {
     .property = "fairness",
-    .title = "fairness",
-    .question = "was each client served in its turn?",
     .advisory = true,
     .state_size = sizeof(struct fairness),
     .lock_size = sizeof(struct fairness_queue),

@@ -204,11 +204,9 @@ static void fencing_released(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void fencing_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
-        struct fencing_side *side = my_member(my, member);
-        side->depth = 0;
-        side->invoked = 0;
-    }
+    struct fencing_side *side = my_member(my, event->member);
+    side->depth = 0;
+    side->invoked = 0;
 }
 
 static SELDOM void fencing_violate_stale(struct checking *my, const struct event *event, uint64_t newer) {
@@ -286,8 +284,6 @@ static void fencing_finish(struct checking *my) {
 
 const struct checker CHECKER_FENCING = {
     .property = "fencing",
-    .title = "fencing",
-    .question = "are tokens unique and rising, was every stale access rejected, and none of the rightful holder's?",
     .sorts = {"missing token", "repeated token", "falling token", "stale access", "wrongful refusal"},
     .state_size = sizeof(struct fencing),
     .lock_size = sizeof(struct tokens),

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "checkers/engine/checker.h"
 
@@ -45,13 +46,13 @@ struct runs {
 
 /* What one client did to one object. */
 struct store_writer {
-    uint32_t op;                          /* newest accepted; 0: none */
-    uint64_t window;                      /* bit n: operation op - n was accepted */
-    int64_t version;                      /* the first one that the newest operation made */
-    bool pending;                         /* not acknowledged to its writer yet */
-    uint64_t index;                       /* of the record that accepted it */
-    uint64_t lost_to;                     /* index of the write that overwrote it meanwhile, 0: none */
-    struct store_writer *earlier, *later; /* the other writers whose newest is pending */
+    uint32_t op;                     /* newest accepted; 0: none */
+    uint64_t window;                 /* bit n: operation op - n was accepted */
+    int64_t version;                 /* the first one that the newest operation made */
+    bool pending;                    /* not acknowledged to its writer yet */
+    uint64_t index;                  /* of the record that accepted it */
+    uint64_t lost_to;                /* index of the write that overwrote it meanwhile, 0: none */
+    LIST_ENTRY(store_writer) others; /* whose newest is pending */
 };
 
 struct writers {
@@ -68,7 +69,7 @@ struct stored_object {
     struct acknowledged newest, second; /* versions that were acknowledged */
     struct runs
         settled; /* versions that cannot be lost (any more): lost already, never acknowledged, or delivered again */
-    struct store_writer *pending;
+    LIST_HEAD(, store_writer) pending;
 };
 
 /* What orders accepted writes. */
@@ -222,7 +223,8 @@ static SELDOM void lose(struct checking *my, const struct event *event, struct s
     self->outdated += own == 0;
     int64_t lost = own > base ? runs_add(&object->settled, base, own - 1) + runs_add(&object->settled, own, to)
                               : runs_add(&object->settled, base, to);
-    for (struct store_writer *pending = object->pending; pending; pending = pending->later) {
+    struct store_writer *pending;
+    LIST_FOREACH(pending, &object->pending, others) {
         if (pending->lost_to || pending->version <= base || pending->version == own) continue;
         pending->lost_to = event->index;
         lost--;
@@ -245,22 +247,18 @@ static void acknowledged_add(struct stored_object *object, int64_t version, uint
 static void pending_add(struct stored_object *object, struct store_writer *writer) {
     assert(!writer->pending && writer->version > 0);
     writer->pending = true;
-    writer->earlier = NULL;
-    writer->later = object->pending;
-    if (object->pending) object->pending->earlier = writer;
-    object->pending = writer;
+    LIST_INSERT_HEAD(&object->pending, writer, others);
 }
 
-static void pending_remove(struct stored_object *object, struct store_writer *writer) {
+static void pending_remove(struct store_writer *writer) {
     assert(writer->pending);
     writer->pending = false;
-    *(writer->earlier ? &writer->earlier->later : &object->pending) = writer->later;
-    if (writer->later) writer->later->earlier = writer->earlier;
+    LIST_REMOVE(writer, others);
 }
 
 /* It was never acknowledged to its writer, so it cannot be lost. */
 static SELDOM void never_acknowledged(struct stored_object *object, struct store_writer *writer) {
-    pending_remove(object, writer);
+    pending_remove(writer);
     runs_add(&object->settled, writer->version - 1, writer->version);
 }
 
@@ -370,7 +368,7 @@ static void integrity_answered(struct checking *my, const struct event *event) {
         never_acknowledged(object, writer);
         return;
     }
-    pending_remove(object, writer);
+    pending_remove(writer);
     acknowledged_add(object, writer->version, writer->index);
     if (writer->lost_to) violate_lost(my, event, writer->index, writer->lost_to, 1);
 }
@@ -402,8 +400,6 @@ static void integrity_finish(struct checking *my) {
 
 const struct checker CHECKER_INTEGRITY = {
     .property = "integrity",
-    .title = "integrity",
-    .question = "did the store accept a write older than one it had accepted, or lose an acknowledged update?",
     .sorts = {"stale write", "lost update", "duplicated operation"},
     .state_size = sizeof(struct integrity),
     .lock_size = sizeof(struct written),

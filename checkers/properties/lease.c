@@ -351,8 +351,7 @@ static void lease_written(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void lease_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor)
-        *(struct lease_side *)my_member(my, member) = (struct lease_side){0};
+    *(struct lease_side *)my_member(my, event->member) = (struct lease_side){0};
 }
 
 static void lease_finish(struct checking *my) {
@@ -365,8 +364,6 @@ static void lease_finish(struct checking *my) {
 
 const struct checker CHECKER_LEASE = {
     .property = "lease",
-    .title = "lease",
-    .question = "does the lock keep to the validity that it states, and do its clients?",
     .sorts = {"spent grant", "late write", "late renewal", "hollow renewal", "premature grant"},
     .advisory = true,
     .state_size = sizeof(struct lease_state),

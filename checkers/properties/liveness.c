@@ -26,6 +26,7 @@
  * Reported: the longest time for which the lock had been free and an acquire in flight, at such an answer. */
 #include <assert.h>
 #include <stdio.h>
+#include <sys/queue.h>
 
 #include "checkers/engine/checker.h"
 
@@ -34,22 +35,22 @@ enum { STUCK_WAITER, LOST_WAKE_UP, RESIDUE };
 static const int64_t FOR_EVER = INT64_MAX;
 
 struct liveness_side {
-    uint32_t depth;                       /* grants that it has not released */
-    bool stands;                          /* its hold */
-    uint32_t permits;                     /* of the hold */
-    uint64_t releasing;                   /* index of its last release-invoke */
-    int64_t until_ns;                     /* of the hold */
-    struct liveness_side *before, *after; /* the other clients whose holds stand */
+    uint32_t depth;                    /* grants that it has not released */
+    bool stands;                       /* its hold */
+    uint32_t permits;                  /* of the hold */
+    uint64_t releasing;                /* index of its last release-invoke */
+    int64_t until_ns;                  /* of the hold */
+    LIST_ENTRY(liveness_side) holders; /* the other clients whose holds stand */
     /* its acquire in flight */
     uint64_t asked; /* index, 0: none */
     int64_t asked_ns, wait_ms;
     struct check_actor *actor;
-    struct liveness_side *earlier, *later; /* the other waiters */
+    TAILQ_ENTRY(liveness_side) waiters; /* the others */
 };
 
 struct liveness_queue {
-    struct liveness_side *first, *last; /* the waiters, in the order in which they asked */
-    struct liveness_side *holds;
+    TAILQ_HEAD(, liveness_side) waiters; /* in the order in which they asked */
+    LIST_HEAD(, liveness_side) holders;
     bool has_ended;   /* some hold has */
     int64_t ended_ns; /* the latest stamp at which one did */
     uint64_t ended;   /* index of the record that ended it; 0: its time was up */
@@ -80,8 +81,7 @@ static void hold_end(struct liveness_queue *queue, struct liveness_side *side, i
     side->until_ns = smaller(side->until_ns, stamp_ns);
     permit_end(queue, side->until_ns, index);
     side->stands = false;
-    *(side->before ? &side->before->after : &queue->holds) = side->after;
-    if (side->after) side->after->before = side->before;
+    LIST_REMOVE(side, holders);
 }
 
 /* Ends it if its time is up. */
@@ -97,10 +97,7 @@ static void liveness_hold_begin(struct liveness_queue *queue, struct liveness_si
     side->permits = side->stands ? side->permits + another : 1;
     if (side->stands) return;
     side->stands = true;
-    side->before = NULL;
-    side->after = queue->holds;
-    if (queue->holds) queue->holds->before = side;
-    queue->holds = side;
+    LIST_INSERT_HEAD(&queue->holders, side, holders);
 }
 
 /* It ends when a lease is over, at the latest; if the lock has no lease, when the bound is. */
@@ -114,8 +111,8 @@ static SELDOM void hold_abandon(const struct checking *my, const struct check_lo
 /* Ends what is over by its stamp. True: the lock is free. */
 static bool is_free(const struct check_lock *lock, struct liveness_queue *queue, int64_t stamp_ns) {
     int64_t held = 0;
-    for (struct liveness_side *side = queue->holds, *after; side; side = after) {
-        after = side->after;
+    for (struct liveness_side *side = LIST_FIRST(&queue->holders), *after; side; side = after) {
+        after = LIST_NEXT(side, holders);
         hold_lapse(queue, side, stamp_ns);
         held += side->stands ? side->permits : 0;
     }
@@ -124,18 +121,9 @@ static bool is_free(const struct check_lock *lock, struct liveness_queue *queue,
 
 /* --- waiters --- */
 
-static void wait_begin(struct liveness_queue *queue, struct liveness_side *side) {
-    assert(side->asked);
-    side->earlier = queue->last;
-    side->later = NULL;
-    *(queue->last ? &queue->last->later : &queue->first) = side;
-    queue->last = side;
-}
-
 static void liveness_wait_end(struct liveness_queue *queue, struct liveness_side *side) {
     assert(side->asked);
-    *(side->earlier ? &side->earlier->later : &queue->first) = side->later;
-    *(side->later ? &side->later->earlier : &queue->last) = side->earlier;
+    TAILQ_REMOVE(&queue->waiters, side, waiters);
     side->asked = 0;
 }
 
@@ -181,7 +169,8 @@ static void liveness_invoked(struct checking *my, const struct event *event) {
     side->asked_ns = event->record->mono_ns;
     side->wait_ms = event->record->value;
     side->actor = event->actor;
-    wait_begin(queue, side);
+    if (TAILQ_EMPTY(&queue->waiters)) TAILQ_INIT(&queue->waiters);
+    TAILQ_INSERT_TAIL(&queue->waiters, side, waiters);
 }
 
 static int64_t hold_until(const struct check_lock *lock, int64_t stamp_ns) {
@@ -196,7 +185,7 @@ static void liveness_answered(struct checking *my, const struct event *event) {
     if (my->check->quiet) self->served = true;
     if (side->asked) {
         /* While this waiter still counts: it may be the one that has waited longest. */
-        if (my->check->quiet) look_for_lost(my, event, granted ? queue->first : side);
+        if (my->check->quiet) look_for_lost(my, event, granted ? TAILQ_FIRST(&queue->waiters) : side);
         liveness_wait_end(queue, side);
     }
     int64_t stamp_ns = event->record->mono_ns;
@@ -250,13 +239,10 @@ static void liveness_released(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void liveness_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
-        struct liveness_side *side = my_member(my, member);
-        struct liveness_queue *queue = my_lock(my, member->lock);
-        if (side->asked) liveness_wait_end(queue, side);
-        hold_abandon(my, member->lock, side, event->record->mono_ns);
-        side->depth = 0;
-    }
+    struct liveness_side *side = my_member(my, event->member);
+    if (side->asked) liveness_wait_end(my_lock(my, event->lock), side);
+    hold_abandon(my, event->lock, side, event->record->mono_ns);
+    side->depth = 0;
 }
 
 static void phase(struct checking *my, const struct event *event) {
@@ -294,10 +280,11 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
 
 static void liveness_finish(struct checking *my) {
     const struct liveness *self = my->state;
+    const struct liveness_side *side;
     for (struct check_lock *lock = my->check->quiet ? my->check->locks : NULL; lock; lock = lock->next) {
         struct liveness_queue *queue = my_lock(my, lock);
-        for (const struct liveness_side *side = queue->first; side; side = side->later)
-            look_for_stuck(my, lock, queue, side);
+        TAILQ_FOREACH(side, &queue->waiters, waiters)
+        look_for_stuck(my, lock, queue, side);
     }
     if (my->check->seen[HISTORY_PHASE])
         my->verdict.measures[0] = (struct verdict_measure){"longest_unnoticed_ms", (double)self->longest_ns / 1e6};
@@ -310,8 +297,6 @@ static void liveness_finish(struct checking *my) {
 
 const struct checker CHECKER_LIVENESS = {
     .property = "liveness",
-    .title = "liveness",
-    .question = "was everybody served, and was nothing left behind?",
     .sorts = {"stuck waiter", "lost wake-up", "residue"},
     .state_size = sizeof(struct liveness),
     .lock_size = sizeof(struct liveness_queue),

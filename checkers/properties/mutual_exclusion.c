@@ -10,6 +10,7 @@
  * as many releases as grants of a re-entrant lock, and one of any other. A release that never happened by the reading
  * ends nothing. */
 #include <stdio.h>
+#include <sys/queue.h>
 
 #include "checkers/engine/checker.h"
 
@@ -17,34 +18,31 @@ struct hold {
     uint32_t depth; /* of a re-entrant lock; 0: it does not believe */
     uint64_t grant; /* index of the one with which it began */
     int64_t until_ns;
-    struct hold *earlier, *later; /* the other believers, in the order in which they began */
+    TAILQ_ENTRY(hold) others;
 };
 
 struct believers {
-    struct hold *first, *last;
+    TAILQ_HEAD(, hold) holds; /* in the order in which they began */
     int64_t count;
     bool stamped; /* some belief has an end by time */
 };
 
 static void mutual_exclusion_begin(struct believers *believers, struct hold *hold) {
-    hold->earlier = believers->last;
-    hold->later = NULL;
-    *(believers->last ? &believers->last->later : &believers->first) = hold;
-    believers->last = hold;
+    if (TAILQ_EMPTY(&believers->holds)) TAILQ_INIT(&believers->holds);
+    TAILQ_INSERT_TAIL(&believers->holds, hold, others);
     believers->count++;
 }
 
 static void end(struct believers *believers, struct hold *hold) {
-    *(hold->earlier ? &hold->earlier->later : &believers->first) = hold->later;
-    *(hold->later ? &hold->later->earlier : &believers->last) = hold->earlier;
+    TAILQ_REMOVE(&believers->holds, hold, others);
     hold->depth = 0;
     believers->count--;
 }
 
 /* Ends the beliefs whose validity is over. */
 static SELDOM void mutual_exclusion_lapse(struct believers *believers, int64_t mono_ns) {
-    for (struct hold *hold = believers->first, *later; hold; hold = later) {
-        later = hold->later;
+    for (struct hold *hold = TAILQ_FIRST(&believers->holds), *later; hold; hold = later) {
+        later = TAILQ_NEXT(hold, others);
         if (hold->until_ns && hold->until_ns <= mono_ns) end(believers, hold);
     }
 }
@@ -54,10 +52,11 @@ static SELDOM void mutual_exclusion_violate(struct checking *my, const struct ev
                                             const struct believers *believers) {
     char token[40] = "";
     struct violation violation = {.who = event->actor->name,
-                                  .whom = check_record_at(my->check, believers->first->grant).actor};
+                                  .whom = check_record_at(my->check, TAILQ_FIRST(&believers->holds)->grant).actor};
     int room = (int)smaller(event->lock->capacity, EVIDENCE_RECORDS - 1), count = 0;
-    for (struct hold *hold = believers->first; hold && count < room; hold = hold->later)
-        violation.records[count++] = hold->grant;
+    struct hold *hold;
+    TAILQ_FOREACH(hold, &believers->holds, others)
+    if (count < room) violation.records[count++] = hold->grant;
     if (event->record->token) snprintf(token, sizeof token, "token %lld, ", (long long)event->record->token);
     violate(my, event, &violation,
             "%pN was granted the lock (%s%pT) while %pG had not released it and still believed in it",
@@ -97,10 +96,8 @@ static void mutual_exclusion_announced(struct checking *my, const struct event *
 }
 
 static SELDOM void mutual_exclusion_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
-        struct hold *hold = my_member(my, member);
-        if (hold->depth) end(my_lock(my, member->lock), hold);
-    }
+    struct hold *hold = my_member(my, event->member);
+    if (hold->depth) end(my_lock(my, event->lock), hold);
 }
 
 static void mutual_exclusion_finish(struct checking *my) {
@@ -110,8 +107,6 @@ static void mutual_exclusion_finish(struct checking *my) {
 
 const struct checker CHECKER_MUTUAL_EXCLUSION = {
     .property = "mutual_exclusion",
-    .title = "mutual exclusion",
-    .question = "did two clients believe that they held the lock at once?",
     .lock_size = sizeof(struct believers),
     .member_size = sizeof(struct hold),
     .on = {[HISTORY_ACQUIRE_RETURN] = mutual_exclusion_granted,

@@ -176,11 +176,9 @@ static void extended(struct checking *my, const struct event *event) {
 }
 
 static SELDOM void ownership_ended(struct checking *my, const struct event *event) {
-    for (struct check_member *member = event->actor->members; member; member = member->next_of_actor) {
-        struct ownership_side *side = my_member(my, member);
-        side->depth = 0;
-        side->invoked = 0;
-    }
+    struct ownership_side *side = my_member(my, event->member);
+    side->depth = 0;
+    side->invoked = 0;
 }
 
 static void ownership_finish(struct checking *my) {
@@ -190,8 +188,6 @@ static void ownership_finish(struct checking *my) {
 
 const struct checker CHECKER_OWNERSHIP = {
     .property = "ownership",
-    .title = "ownership",
-    .question = "did anyone release or extend what another held?",
     .sorts = {"foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"},
     .advisory = true,
     .state_size = sizeof(struct ownership),
