@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "checkers/commands/exit_status.h"
 #include "checkers/engine/policy.h"
 
 /* Which properties decide the exit status; if none is chosen, those that apply and are not advisory. */

@@ -19,6 +19,9 @@
 /* Zero is inconclusive: what was not decided is never taken for a pass. */
 enum verdict_status { VERDICT_INCONCLUSIVE = 0, VERDICT_HOLDS = 1, VERDICT_VIOLATED = 2 };
 
+/* What the exit status of `check` and `linearize` says. */
+enum { EXIT_HOLDS = 0, EXIT_VIOLATED = 1, EXIT_BAD = 2, EXIT_INCONCLUSIVE = 3 };
+
 static inline const char *verdict_status_name(enum verdict_status status) {
     return status == VERDICT_HOLDS ? "holds" : status == VERDICT_VIOLATED ? "violated" : "inconclusive";
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "checkers/linearizability/linearizable.h"
-#include "checkers/linearizability/operation_source.h"
 #include "harness/history/history.h"
 
 enum file_format {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "checkers/linearizability/operation_source.h"
+#include "checkers/linearizability/operations.h"
 
 enum write_format { WRITE_EDN, WRITE_PORCUPINE };
 

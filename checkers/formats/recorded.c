@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "checkers/linearizability/models.h"
-
 enum { NAME_BYTES = 256 };
 
 /* False: the record is not of an operation that the model knows. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "checkers/linearizability/linearizable.h"
-#include "checkers/linearizability/operation_source.h"
 #include "harness/history/history.h"
 
 /* Fills the source with the operations of a model, what is missing, and what is wrong, until a limit is reached. False:

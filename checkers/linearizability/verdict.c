@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "checkers/linearizability/models.h"
-
 static void verdict_doubt(struct linearizability_verdict *verdict, const char *why) {
     if (verdict->status == VERDICT_VIOLATED) return;
     verdict->status = VERDICT_INCONCLUSIVE;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "checkers/linearizability/linearizable.h"
-#include "checkers/linearizability/operation_source.h"
 
 /* An object that is not linearizable, and why. */
 struct linearizability_violation {

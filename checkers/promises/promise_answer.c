@@ -36,7 +36,7 @@ static void check_answers(struct promise_pass *pass) {
             continue;
         call->counted = true;
         promise_break(pass, PROMISE_ANSWER, at, wait_ms + bound_ms, ms_of(pass->now_ns - from_ns),
-                      "a call of %s has no answer after %lld ms", caller_of(asked).text,
+                      "a call of %s has no answer after %lld ms", caller_name_of(asked).text,
                       (long long)ms_of(pass->now_ns - from_ns));
     }
 }

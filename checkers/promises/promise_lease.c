@@ -73,7 +73,7 @@ static void check_short(struct promise_pass *pass) {
             if (owner->least[mode] > 0) grant = owner->grant[mode];
         promise_break(pass, watchdog ? PROMISE_RENEWAL : PROMISE_LEASE_SHORT, grant, least_ms, event->remaining_ms,
                       "%s certainly holds, and its key %s %lld ms; %lld ms at least were asked for%s",
-                      caller_of(&pass->calls[pass->events[grant].call].ask->asked).text,
+                      caller_name_of(&pass->calls[pass->events[grant].call].ask->asked).text,
                       event->remaining_ms == LEASE_NO_KEY ? "is gone:" : "lives for", (long long)event->remaining_ms,
                       (long long)least_ms, watchdog ? " of the watchdog" : "");
         return;
@@ -124,7 +124,7 @@ static void break_leftover(struct promise_pass *pass, const struct key_trace *tr
     if (call == NO_CALL) return; /* nobody asked: not this library's key */
     promise_break(pass, promise, call, trace->longest_ms, event->remaining_ms,
                   "nobody may hold any more, and the key lives for %lld ms; %s asked last",
-                  (long long)event->remaining_ms, caller_of(&pass->calls[call].ask->asked).text);
+                  (long long)event->remaining_ms, caller_name_of(&pass->calls[call].ask->asked).text);
 }
 
 static void check_long(struct promise_pass *pass) {

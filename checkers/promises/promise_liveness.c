@@ -50,7 +50,7 @@ static void break_liveness(struct promise_pass *pass, const struct promise_call 
             promise = PROMISE_REFUSAL, other = at;
     }
     promise_break(pass, promise, other, bound_ms, ms_of(pass->now_ns - from_ns),
-                  "%s waits beside a free lock for %lld ms%s", caller_of(&waiter->ask->asked).text,
+                  "%s waits beside a free lock for %lld ms%s", caller_name_of(&waiter->ask->asked).text,
                   (long long)ms_of(pass->now_ns - from_ns),
                   promise == PROMISE_LIVENESS ? "" : ", since another acquire was not granted");
 }

@@ -11,8 +11,8 @@
 static void break_mutual_exclusion(struct promise_pass *pass, const struct promise_call *call, uint32_t other) {
     const struct promise_call *earlier = &pass->calls[pass->events[other].call];
     promise_break(pass, PROMISE_MUTUAL_EXCLUSION, other, 0, ms_of(pass->now_ns - pass->events[other].at_ns),
-                  "%s was granted (%s) while %s certainly holds (%s)", caller_of(&call->ask->asked).text,
-                  mode_text(call->ask->asked.mode), caller_of(&earlier->ask->asked).text,
+                  "%s was granted (%s) while %s certainly holds (%s)", caller_name_of(&call->ask->asked).text,
+                  mode_text(call->ask->asked.mode), caller_name_of(&earlier->ask->asked).text,
                   mode_text(earlier->ask->asked.mode));
 }
 
@@ -41,7 +41,7 @@ static void check_permits(struct promise_pass *pass, const struct promise_call *
     if (held > permits)
         promise_break(pass, PROMISE_MUTUAL_EXCLUSION, other, permits, held,
                       "%s was granted a permit: %d are certainly held, and there are %d",
-                      caller_of(&call->ask->asked).text, held, permits);
+                      caller_name_of(&call->ask->asked).text, held, permits);
 }
 
 static void promise_mutual_exclusion_answered(struct promise_pass *pass) {

@@ -31,8 +31,8 @@ static void check_refused(struct promise_pass *pass, const struct promise_call *
     const struct call *asked = &call->ask->asked;
     if (!held_throughout(pass, call)) return;
     promise_break(pass, PROMISE_OWNERSHIP, owner->grant[asked->mode], 0, 0,
-                  "%s of %s, which certainly holds (%s), was refused", verb_text(asked->verb), caller_of(asked).text,
-                  mode_text(asked->mode));
+                  "%s of %s, which certainly holds (%s), was refused", verb_text(asked->verb),
+                  caller_name_of(asked).text, mode_text(asked->mode));
 }
 
 static void check_allowed(struct promise_pass *pass, const struct promise_call *call) {
@@ -40,7 +40,7 @@ static void check_allowed(struct promise_pass *pass, const struct promise_call *
     bool lenient = asked->verb == CALL_RELEASE && pass->facts->lenient_release;
     if (lenient || asked->mode == MODE_PERMIT || !call->nothing || call->acquires != call->owner->acquires) return;
     promise_break(pass, PROMISE_OWNERSHIP, pass->now, 0, 0, "%s of %s, which holds nothing, was answered ok",
-                  verb_text(asked->verb), caller_of(asked).text);
+                  verb_text(asked->verb), caller_name_of(asked).text);
 }
 
 static void promise_ownership_answered(struct promise_pass *pass) {

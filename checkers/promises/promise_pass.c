@@ -75,7 +75,7 @@ void promise_break(struct promise_pass *pass, enum promise promise, uint32_t oth
     va_end(values);
 }
 
-struct caller_name caller_of(const struct call *call) {
+struct caller_name caller_name_of(const struct call *call) {
     struct caller_name name;
     snprintf(name.text, sizeof name.text, "client-%d (thread-%d, lock-%d)", call->client + 1, call->thread + 1,
              call->lock + 1);

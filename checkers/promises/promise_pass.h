@@ -117,5 +117,5 @@ void promise_break(struct promise_pass *pass, enum promise promise, uint32_t oth
 /* "client-1 (thread-1, lock-1)" */
 struct caller_name {
     char text[64];
-} caller_of(const struct call *call);
+} caller_name_of(const struct call *call);
 const char *mode_text(enum call_mode mode);

@@ -39,7 +39,7 @@ static void promise_token_answered(struct promise_pass *pass) {
     if (!call || !pass->facts->tokens || pass->data) return;
     const struct call *asked = &call->ask->asked;
     if (asked->mode == MODE_READ || asked->mode == MODE_PERMIT) return;
-    const struct caller_name caller = caller_of(asked);
+    const struct caller_name caller = caller_name_of(asked);
     uint32_t same = event->token ? same_token(pass, call, event->token) : 0;
     uint32_t later = call->alone && !same ? later_holder(pass, call, event->token) : 0;
     if (event->token == 0)

@@ -38,7 +38,7 @@ static void check_stated(struct promise_pass *pass, const struct promise_call *c
                          int64_t lease_ms) {
     const struct promise_client *client = call->owner->client;
     uint32_t ask = pass->event->call;
-    const struct caller_name caller = caller_of(&call->ask->asked);
+    const struct caller_name caller = caller_name_of(&call->ask->asked);
     if (until_ns <= pass->now_ns)
         promise_break(pass, PROMISE_VALIDITY, ask, 0, ms_of(until_ns - pass->now_ns),
                       "%s was granted what had been valid until %lld ms before", caller.text,
@@ -62,7 +62,7 @@ static void check_executed(struct promise_pass *pass, const struct promise_call 
     if (recent < majority_of(pass))
         promise_break(pass, PROMISE_VALIDITY, pass->event->call, majority_of(pass), recent,
                       "%s was granted what %d of %d servers heard of within its lease",
-                      caller_of(&call->ask->asked).text, recent, pass->facts->nodes);
+                      caller_name_of(&call->ask->asked).text, recent, pass->facts->nodes);
 }
 
 static void promise_validity_answered(struct promise_pass *pass) {

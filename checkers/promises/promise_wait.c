@@ -24,7 +24,7 @@ static void check_unlimited(struct promise_pass *pass, const struct promise_call
     int64_t taken_ms = ms_of(pass->now_ns - call->ask->at_ns);
     promise_break(pass, PROMISE_WAIT, answer->call, 0, taken_ms,
                   "acquire (%s) of %s was refused after %lld ms; it was to wait without a limit",
-                  form_text(&call->ask->asked), caller_of(&call->ask->asked).text, (long long)taken_ms);
+                  form_text(&call->ask->asked), caller_name_of(&call->ask->asked).text, (long long)taken_ms);
 }
 
 static void check_limited(struct promise_pass *pass, const struct promise_call *call, int64_t late_ns) {
@@ -34,7 +34,7 @@ static void check_limited(struct promise_pass *pass, const struct promise_call *
     if (taken_ns <= after_ms(2 * late_ns, wait_ms + timer_ms(pass))) return;
     promise_break(pass, PROMISE_WAIT, pass->event->call, wait_ms, ms_of(taken_ns),
                   "acquire (%s) of %s took %lld ms; it was to wait for %lld ms", form_text(asked),
-                  caller_of(asked).text, (long long)ms_of(taken_ns), (long long)wait_ms);
+                  caller_name_of(asked).text, (long long)ms_of(taken_ns), (long long)wait_ms);
 }
 
 static void promise_wait_answered(struct promise_pass *pass) {

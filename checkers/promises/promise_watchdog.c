@@ -47,7 +47,7 @@ static void check_ended_watchdog(struct promise_pass *pass, struct promise_resou
     uint32_t release = last_release(pass, owner);
     promise_break(pass, PROMISE_RENEWAL, release, 0, resource->renewals,
                   "since the release of %s the watchdog has renewed the key %d times",
-                  caller_of(&pass->calls[release].ask->asked).text, resource->renewals);
+                  caller_name_of(&pass->calls[release].ask->asked).text, resource->renewals);
     resource->renewals = 0;
 }
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "checkers/formats/operations_read.h"
-#include "checkers/linearizability/models.h"
 
 static bool judge_each(struct operations_file *file, struct linearizable_settings *settings) {
     struct operations *operations = &file->source.operations;

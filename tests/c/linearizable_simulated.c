@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkers/linearizability/models.h"
+#include "checkers/linearizability/linearizable.h"
 #include "harness/scheduler/random.h"
 
 enum {

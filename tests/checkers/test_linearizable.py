@@ -814,7 +814,7 @@ RARE = pytest.mark.slow("the mistake shows in one of many thousand histories", s
 def test_a_planted_mistake_is_found_by_hand(tmp_path: Path, mutant: tuple[str, str, str, str]) -> None:
     *place, stem = mutant
     room = paths.ROOT / "checkers"
-    names = [*room.glob("formats/*.c"), room / "commands/linearize_main.c", room / "commands/render_linearizability.c"]
+    names = [*room.glob("formats/*.c"), room / "commands/linearize_main.c"]
     names += [paths.ROOT / "harness/history" / each for each in ("history.c", "history_json.c")]
     program = planted(tmp_path, *place, *map(str, names))
     path = next(path for path in HISTORIES if path.stem == stem)

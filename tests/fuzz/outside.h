@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "checkers/formats/text.h"
-#include "checkers/linearizability/models.h"
+#include "checkers/linearizability/linearizable.h"
 
 enum { FUZZ_MEMORY = 4 << 20, FUZZ_TIME_NS = 200000000 };
 
