@@ -113,7 +113,7 @@ static int check(const struct check_request *request, struct history_reader *rea
         history_fail_damaged(&error, request->path, readings.first.damaged);
         fprintf(stderr, "%s\n", error.text);
     }
-    readings_close(&readings);
+    judge_close(&readings.first);
     return status;
 }
 

@@ -63,10 +63,6 @@ static json_t *evidence_json(const struct verdict *verdict) {
     return list;
 }
 
-static const char *plural(const char *word) {
-    return word[strlen(word) - 1] == 's' ? "es" : "s";
-}
-
 static json_t *sorts_json(const struct checker *checker, const struct verdict *verdict) {
     json_t *counts = json_object();
     for (int sort = 0; checker->sorts[sort]; sort++) {
@@ -106,8 +102,8 @@ static void add_property(FILE *sentence, const struct checker *checker, const st
     for (int sort = 0; checker->sorts[sort]; sort++) {
         unsigned long long count = verdict->sorts[sort];
         if (!count) continue;
-        fprintf(sentence, "%s%llu %s%s", before, count, checker->sorts[sort],
-                count == 1 ? "" : plural(checker->sorts[sort]));
+        bool hisses = checker->sorts[sort][strlen(checker->sorts[sort]) - 1] == 's';
+        fprintf(sentence, "%s%llu %s%s", before, count, checker->sorts[sort], count == 1 ? "" : hisses ? "es" : "s");
         before = ", ";
     }
     if (*before == ',') fprintf(sentence, ")");

@@ -2,11 +2,6 @@
 
 #include <stdio.h>
 
-void assumptions_begin(struct assumptions *assumptions, const struct check *check, struct participants *participants) {
-    *assumptions = (struct assumptions){
-        .check = check, .participants = participants, .faults.size = sizeof(struct recorded_fault)};
-}
-
 static bool is_invocation(uint8_t kind) {
     return kind & 1; /* kinds from ACQUIRE_INVOKE (5) to WRITE_RETURN (14) alternate */
 }
@@ -99,8 +94,4 @@ bool assumptions_end(const struct assumptions *assumptions, char *reason, size_t
     else if (!faults_fail(assumptions, reason, size) && assumptions->check->granted == 0)
         snprintf(reason, size, "nobody was granted the lock");
     return false;
-}
-
-void assumptions_free(struct assumptions *assumptions) {
-    check_table_free(&assumptions->faults);
 }

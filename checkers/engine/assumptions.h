@@ -15,8 +15,8 @@
 #include "checkers/engine/participants.h"
 
 struct assumptions {
-    const struct check *check; /* what is judged */
-    struct participants *participants;
+    const struct check *check;         /* what is judged */
+    struct participants *participants; /* both are the caller's, as are the entries of `faults` */
     uint64_t records, torn, dropped;
     struct check_table faults; /* struct recorded_fault */
     int64_t faults_meant; /* the parameter of that name: of that many one at least has to take effect; 0: not said */
@@ -29,9 +29,6 @@ struct recorded_fault {
     int64_t target;
     bool proved, taken_back; /* taken back: it was not seen to take effect, the trial goes on without it */
 };
-
-/* Nothing has been recorded yet. Both are the caller's. */
-void assumptions_begin(struct assumptions *assumptions, const struct check *check, struct participants *participants);
 
 /* An operation of a client that is not plainly the one that was expected. */
 SELDOM void assumptions_doubt(struct assumptions *assumptions, const struct event *event);
@@ -78,4 +75,3 @@ static inline void assumptions_store(struct assumptions *assumptions, const stru
 /* After the last record: why nothing can be said to hold, in `reason`, which is empty before and stays so if nothing is
  * in the way. True: nothing can be said at all, for the history is not what the checkers take it for. */
 bool assumptions_end(const struct assumptions *assumptions, char *reason, size_t size);
-void assumptions_free(struct assumptions *assumptions);

@@ -111,7 +111,3 @@ void *check_table_add(struct check_table *table, uint32_t key) {
     memcpy(entry, &key, sizeof key);
     return entry;
 }
-
-void check_table_free(struct check_table *table) {
-    free(table->entries);
-}

@@ -232,4 +232,3 @@ struct check_table {
 };
 /* Adds an entry, zeroed but for its key; several entries may have the same. Valid until the next one is added. */
 void *check_table_add(struct check_table *table, uint32_t key);
-void check_table_free(struct check_table *table);

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a record goes: per kind, the checkers that asked for it. */
-struct routes {
-    struct route {
-        check_record *call;
-        struct checking *my;
-    } of[UINT8_MAX + 1][CHECKERS_MOST + 1];
+/* A checker that asked for a kind of record. */
+struct route {
+    check_record *call;
+    struct checking *my;
 };
 
 /* The release-invokes that never happened by this reading, in order. */
@@ -21,7 +19,7 @@ struct failed {
 
 struct pass {
     struct judgement *judgement;
-    struct routes routes;
+    struct route routes[UINT8_MAX + 1][CHECKERS_MOST + 1]; /* where a record goes, by kind; NULL ends */
     struct failed failed;
 };
 
@@ -51,7 +49,7 @@ static void checkers_open(struct pass *pass) {
         my->actor_at = room(&participants->actor_size, checker->actor_size);
         my->member_at = room(&participants->member_size, checker->member_size);
         for (int kind = 0; kind < HISTORY_KIND_COUNT; kind++)
-            if (checker->on[kind]) pass->routes.of[kind][routes[kind]++] = (struct route){checker->on[kind], my};
+            if (checker->on[kind]) pass->routes[kind][routes[kind]++] = (struct route){checker->on[kind], my};
     }
 }
 
@@ -160,23 +158,13 @@ static void judge_answered(struct judgement *judgement, const struct history_rec
 }
 
 static inline void call(const struct pass *pass, const struct event *event, unsigned kind) {
-    for (const struct route *route = pass->routes.of[kind]; route->call; route++) route->call(route->my, event);
-}
-
-static inline void find_client(struct pass *pass, struct event *event, uint32_t name) {
-    event->actor = participants_actor(&pass->judgement->participants, name);
-}
-
-static inline void find_lock(struct pass *pass, struct event *event) {
-    event->member = participants_member(&pass->judgement->participants, event->record->name, event->record->actor);
-    event->lock = event->member->lock;
-    event->actor = event->member->actor;
+    for (const struct route *route = pass->routes[kind]; route->call; route++) route->call(route->my, event);
 }
 
 /* Checkers that keep something of each member are called for each of the client's. */
 static SELDOM void exited(struct pass *pass, struct event *event) {
-    find_client(pass, event, event->record->name);
-    for (const struct route *route = pass->routes.of[HISTORY_ACTOR_EXIT]; route->call; route++) {
+    event->actor = participants_actor(&pass->judgement->participants, event->record->name);
+    for (const struct route *route = pass->routes[HISTORY_ACTOR_EXIT]; route->call; route++) {
         bool each = route->my->checker->member_size > 0;
         event->member = NULL;
         event->lock = NULL;
@@ -200,7 +188,9 @@ static inline bool of_worker(unsigned kind) {
 static inline __attribute__((always_inline)) void about_lock(struct pass *pass, struct event *event, unsigned kind) {
     struct judgement *judgement = pass->judgement;
     const struct history_record *record = event->record;
-    find_lock(pass, event);
+    event->member = participants_member(&judgement->participants, record->name, record->actor);
+    event->lock = event->member->lock;
+    event->actor = event->member->actor;
     /* The assumptions before the checkers: a return takes the index of its invocation from them (`asked`). */
     if (kind == HISTORY_LOCK_OPEN) judge_opened(event->lock, record);
     else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
@@ -243,7 +233,8 @@ static inline void find_lock_of_access(struct pass *pass, struct event *event) {
 /* A record of a client and the store. */
 static inline __attribute__((always_inline)) void about_store(struct pass *pass, struct event *event, unsigned kind) {
     bool by_store = kind == HISTORY_STORE_READ || kind == HISTORY_STORE_WRITE;
-    find_client(pass, event, by_store ? event->record->name : event->record->actor);
+    uint32_t name = by_store ? event->record->name : event->record->actor;
+    event->actor = participants_actor(&pass->judgement->participants, name);
     if (by_store) find_lock_of_access(pass, event);
     if (by_store) assumptions_store(&pass->judgement->assumptions, event);
     else if (kind % 2 == 1) assumptions_invoked(&pass->judgement->assumptions, event);
@@ -338,13 +329,15 @@ bool judge(struct judgement *judgement, struct history_reader *reader, struct ch
     static struct pass pass; /* large */
     *judgement = (struct judgement){
         .check = {.reader = reader, .reading = reading, .bound_ns = -1, .order_ns = -1, .now_ns = INT64_MIN},
+        .assumptions = {.check = &judgement->check,
+                        .participants = &judgement->participants,
+                        .faults.size = sizeof(struct recorded_fault)},
         .parameters.size = sizeof(struct recorded_parameter),
     };
     memset(&pass, 0, sizeof pass);
     pass.judgement = judgement;
     checkers_open(&pass);
     participants_open(&judgement->participants, &judgement->check);
-    assumptions_begin(&judgement->assumptions, &judgement->check, &judgement->participants);
     if (reading.releases_failed) failed_find(&pass);
     bool whole = all_records(&pass);
     assert(!whole || pass.failed.next == pass.failed.count);
@@ -356,6 +349,6 @@ bool judge(struct judgement *judgement, struct history_reader *reader, struct ch
 void judge_close(struct judgement *judgement) {
     for (int each = 0; each < judgement->checkers; each++) free(judgement->at_work[each].state);
     participants_close(&judgement->participants);
-    assumptions_free(&judgement->assumptions);
-    check_table_free(&judgement->parameters);
+    free(judgement->assumptions.faults.entries);
+    free(judgement->parameters.entries);
 }

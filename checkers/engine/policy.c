@@ -30,10 +30,6 @@ bool readings_judge(struct readings *readings, struct history_reader *reader, st
     return true;
 }
 
-void readings_close(struct readings *readings) {
-    judge_close(&readings->first);
-}
-
 void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict) {
     bool first = true, same = true, partial = false;
     for (int reading = 0; reading < READINGS; reading++) {

@@ -26,9 +26,9 @@ struct readings {
     struct judgement first;
 };
 
-/* Judges under the readings that a policy allows. False: a record is damaged (first.damaged). */
+/* Judges under the readings that a policy allows. False: a record is damaged (first.damaged). The caller closes the
+ * first judgement in either case. */
 bool readings_judge(struct readings *readings, struct history_reader *reader, struct policy policy);
-void readings_close(struct readings *readings);
 
 /* The verdict on a checker's property under a policy whose readings were all judged. */
 void policy_verdict(const struct readings *readings, struct policy policy, int checker, struct verdict *verdict);

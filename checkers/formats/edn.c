@@ -1,4 +1,8 @@
-#include "checkers/formats/edn.h"
+/* Jepsen histories as EDN: a vector or list of maps, or one map after the other, with or without a tag
+ * (`#jepsen.history.Op{...}`). The keys :type, :f, :process, :value, :error, :owner, :lock, :token and
+ * :fence of a map are read (docs/linearizable.md explains them); any other key and its value - nested, tagged,
+ * commented, discarded - is skipped. Operations of processes that are not numbers (:nemesis) are skipped, too. */
+#include "checkers/formats/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,12 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "checkers/formats/atlas.h"
-#include "checkers/formats/edn.h"
-#include "checkers/formats/recorded.h"
+#include "checkers/formats/text.h"
 #include "harness/history/history_json.h"
 
-enum { SNIFFED = 4096 };
+enum { SNIFFED = 4096, NAME_BYTES = 256 };
 
 static bool operations_read_fail(struct history_error *error, const char *path, const char *what) {
     snprintf(error->text, sizeof error->text, "%.100s: %.150s", path, what);
@@ -50,6 +48,65 @@ static FILE *seekable(FILE *file) {
     return copy;
 }
 
+/* --- histories of our own --- */
+
+/* False: the record is not of an operation that the model knows. */
+static bool event_of(enum model model, const struct history_record *record, struct operation_event *event) {
+    static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_RENEW, OPERATION_RELEASE, OPERATION_READ,
+                                                OPERATION_WRITE};
+    if (record->kind < HISTORY_ACQUIRE_INVOKE || record->kind > HISTORY_WRITE_RETURN) return false;
+    event->kind = kinds[(record->kind - HISTORY_ACQUIRE_INVOKE) / 2];
+    bool invoked = (record->kind - HISTORY_ACQUIRE_INVOKE) % 2 == 0, lock = event->kind < OPERATION_READ;
+    if (!model_knows(model, event->kind)) return false;
+    if (!lock && record->object != HISTORY_OBJECT_REGISTER) return false;
+    event->type = invoked                              ? EVENT_INVOKE
+                  : record->outcome == OUTCOME_OK      ? EVENT_OK
+                  : record->outcome == OUTCOME_REFUSED ? EVENT_FAIL
+                                                       : EVENT_UNKNOWN;
+    event->value = event->from = OPERATION_NIL;
+    if (event->kind == OPERATION_ACQUIRE && record->token != 0) event->value = record->token;
+    if (!lock) event->value = record->value;
+    event->has_value =
+        event->kind == OPERATION_ACQUIRE || event->kind == OPERATION_READ ? event->type == EVENT_OK : false;
+    return true;
+}
+
+/* False: a limit was reached. */
+static bool operation_take(struct history_reader *reader, enum model model, const struct history_record *record,
+                           struct operation_source *source) {
+    uint64_t index = history_reader_index(reader);
+    struct operation_event event = {.process = record->actor, .at = (uint32_t)index};
+    struct operations *operations = &source->operations;
+    enum operation_kind open;
+    char name[NAME_BYTES];
+    if (!event_of(model, record, &event)) return true;
+    bool lock = event.kind < OPERATION_READ;
+    event.object = lock ? history_name(reader, record->name, name, sizeof name) : history_object_name(record->object);
+    /* An actor that was killed may restart under its name: its operation under way stays open. */
+    bool busy = operations_under_way(operations, event.process, &open);
+    if (event.type == EVENT_INVOKE && busy) operations_end_process(operations, event.process);
+    enum take_result taken = operations_take(operations, &event);
+    if (taken == TAKE_REFUSED && !source->fault[0])
+        snprintf(source->fault, sizeof source->fault, "record %llu: %s", (unsigned long long)index, operations->fault);
+    return taken != TAKE_FULL;
+}
+
+/* Fills the source with the operations of a model, what is missing, and what is wrong, until a limit is reached. False:
+ * a record is damaged, at history_reader_index. */
+static bool recorded_read(struct history_reader *reader, enum model model, struct operation_source *source) {
+    struct history_record record;
+    source->dropped = history_reader_dropped(reader);
+    for (bool room = true; room;) {
+        enum history_state state = history_reader_next(reader, false, &record);
+        if (state == HISTORY_END) break;
+        if (state == HISTORY_DAMAGED) return false;
+        if (state == HISTORY_TORN) source->torn++;
+        else if (record.kind == HISTORY_ACTOR_EXIT) operations_end_process(&source->operations, record.name);
+        else room = operation_take(reader, model, &record, source);
+    }
+    return true;
+}
+
 /* --- reading --- */
 
 static bool is_in_time(void *limits) {
@@ -84,7 +141,7 @@ static const char *recorded_process_name(const struct operation_source *source, 
                                          size_t size) {
     /* The source is the first member of its file. */
     const struct operations_file *operations = (const struct operations_file *)source;
-    char name[256];
+    char name[NAME_BYTES];
     uint32_t index = (uint32_t)operations_process(&source->operations, process);
     snprintf(buffer, size, "%s", history_name(operations->reader, index, name, sizeof name));
     return buffer;

@@ -68,3 +68,7 @@ bool text_number(const char *word, int64_t *number);
 /* Hands the event at a byte to the operations. */
 enum parse_result text_event(struct text *text, struct operations *operations, const struct operation_event *event,
                              uint64_t offset);
+
+/* The readers of formats: edn.c, atlas.c. */
+enum parse_result edn_read(struct text *text, struct operations *operations);
+enum parse_result atlas_read(struct text *text, struct operations *operations);

@@ -31,7 +31,9 @@ void limits_free(struct limits *limits, void *old, size_t bytes);
 uint32_t *limits_numbers(struct limits *limits, size_t count);
 void limits_numbers_free(struct limits *limits, uint32_t *numbers, size_t count);
 
-/* Makes room for one more in an array of `size`-byte entries; false when the limit forbids it. */
+/* Makes room for one more in an array that has `count` entries and room for `room`; false when the limit forbids it. */
+#define limits_more(limits, entries, count, room)                                                                      \
+    limits_grow(limits, (void **)&(entries), sizeof *(entries), count, &(room))
 bool limits_grow(struct limits *limits, void **entries, size_t size, size_t count, size_t *room);
 
 /* Is a limit reached? It reads the clock only at every 1024th call, so it may be called for every event. */

@@ -39,7 +39,7 @@ struct permit_counts {
 };
 
 static bool add_due(struct kind_count *kind, uint32_t end, struct limits *limits) {
-    if (!limits_grow(limits, (void **)&kind->due, sizeof *kind->due, kind->due_count, &kind->due_room)) return false;
+    if (!limits_more(limits, kind->due, kind->due_count, kind->due_room)) return false;
     size_t place = kind->due_count++;
     for (; place > 0 && kind->due[place - 1] < end; place--) kind->due[place] = kind->due[place - 1];
     kind->due[place] = end;

@@ -287,9 +287,7 @@ static void owner_called(struct owner_sweep *sweep, uint32_t index) {
         (acquires ? &sweep->acquires : &sweep->releases)->called[operation->process]++;
         return;
     }
-    if (!limits_grow(sweep->limits, (void **)&sweep->under_way, sizeof *sweep->under_way, sweep->under_way_count,
-                     &sweep->under_way_room))
-        return;
+    if (!limits_more(sweep->limits, sweep->under_way, sweep->under_way_count, sweep->under_way_room)) return;
     sweep->under_way[sweep->under_way_count++] = index;
     if (!acquires) proof_called(sweep, operation);
 }
@@ -320,7 +318,7 @@ static void owner_run(struct owner_sweep *sweep) {
     const struct concurrent_object *object = sweep->timeline->object;
     sweep->last_firm = limits_numbers(sweep->limits, sweep->processes);
     bool made = sweep->last_firm && supply_make(sweep, &sweep->releases) && supply_make(sweep, &sweep->acquires) &&
-                limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, 0, &sweep->room);
+                limits_more(sweep->limits, sweep->list, 0, sweep->room);
     if (made) {
         for (uint32_t each = 0; each < object->count; each++) {
             const struct operation *operation = &object->list[each];

@@ -104,7 +104,7 @@ static void set_add(struct register_search *search, struct set *set, const struc
     size_t place = configuration_hash(it) & (set->table_room - 1);
     for (; set->table[place]; place = (place + 1) & (set->table_room - 1))
         if (memcmp(&set->list[set->table[place] - 1], it, sizeof *it) == 0) return;
-    if (!limits_grow(search->limits, (void **)&set->list, sizeof *set->list, set->count, &set->room)) return;
+    if (!limits_more(search->limits, set->list, set->count, set->room)) return;
     set->list[set->count++] = *it;
     set->table[place] = (uint32_t)set->count;
 }
@@ -167,8 +167,7 @@ static bool uses_settle(struct register_search *search, size_t start, uint32_t *
         *number = each;
         return true;
     }
-    if (!limits_grow(search->limits, (void **)&uses->starts, sizeof *uses->starts, uses->count, &uses->room))
-        return false;
+    if (!limits_more(search->limits, uses->starts, uses->count, uses->room)) return false;
     uses->starts[uses->count] = (uint32_t)start;
     uses->table[place] = (uint32_t)++uses->count;
     *number = (uint32_t)uses->count - 1;
@@ -181,8 +180,7 @@ static bool uses_more(struct register_search *search, uint32_t list, uint32_t so
     size_t start = uses->pool_count, count;
     uses_of(uses, list, &count);
     for (size_t each = 0; each <= count; each++, uses->pool_count++) {
-        if (!limits_grow(search->limits, (void **)&uses->pool, sizeof *uses->pool, uses->pool_count, &uses->pool_room))
-            return false;
+        if (!limits_more(search->limits, uses->pool, uses->pool_count, uses->pool_room)) return false;
         uses->pool[uses->pool_count] =
             each < count ? uses->pool[uses->starts[list] + each] : (struct use){.sort = sort};
     }
@@ -341,9 +339,7 @@ static bool register_called(struct register_search *search, uint32_t index) {
             sort->called++;
             return true;
         }
-        if (!limits_grow(search->limits, (void **)&search->sorts, sizeof *search->sorts, search->sort_count,
-                         &search->sort_room))
-            return false;
+        if (!limits_more(search->limits, search->sorts, search->sort_count, search->sort_room)) return false;
         search->sorts[search->sort_count++] = (struct sort){operation->value, operation->from, operation->kind, 1};
         return true;
     }
@@ -394,8 +390,7 @@ void linearizable_register(struct timeline *timeline, const struct linearizable_
     struct register_configuration first = {.value = settings->initial};
     uint32_t empty;
     struct uses *uses = &search->uses;
-    bool going = limits_grow(limits, (void **)&uses->pool, sizeof *uses->pool, 0, &uses->pool_room) &&
-                 uses_settle(search, 0, &empty);
+    bool going = limits_more(limits, uses->pool, 0, uses->pool_room) && uses_settle(search, 0, &empty);
     set_add(search, &search->now, &first);
     for (uint32_t position = 0; going && position < timeline->length && !limits_late(limits); position++) {
         uint32_t event = timeline->events[position];

@@ -69,8 +69,7 @@ static uint32_t process_get(struct operations *operations, int64_t number) {
     if (2 * operations->process_count >= operations->table_room && !operations_table_grow(operations)) return NONE;
     uint32_t *slot = process_slot(operations, number);
     if (*slot != NONE) return *slot;
-    if (!limits_grow(operations->limits, (void **)&operations->processes, sizeof *operations->processes,
-                     operations->process_count, &operations->process_room))
+    if (!limits_more(operations->limits, operations->processes, operations->process_count, operations->process_room))
         return NONE;
     *slot = (uint32_t)operations->process_count++;
     operations->processes[*slot] = (struct operation_process){.number = number, .open = NONE};
@@ -89,8 +88,7 @@ static uint32_t object_get(struct operations *operations, const char *name, uint
     if (likely < operations->object_count && operations_is_object(&objects[likely], name)) return likely;
     for (uint32_t each = 0; each < operations->object_count; each++)
         if (operations_is_object(&objects[each], name)) return each;
-    if (!limits_grow(operations->limits, (void **)&operations->objects, sizeof *objects, operations->object_count,
-                     &operations->object_room))
+    if (!limits_more(operations->limits, operations->objects, operations->object_count, operations->object_room))
         return NONE;
     size_t bytes = name ? strlen(name) + 1 : 0;
     char *copy = name ? limits_resize(operations->limits, NULL, 0, bytes) : NULL;
@@ -121,8 +119,7 @@ static struct holding *holding_get(struct operations *operations, struct operati
 
 /* The caller fills it in. */
 static struct operation *operation_add(struct operations *operations, struct concurrent_object *object) {
-    if (!limits_grow(operations->limits, (void **)&object->list, sizeof *object->list, object->count, &object->room))
-        return NULL;
+    if (!limits_more(operations->limits, object->list, object->count, object->room)) return NULL;
     return &object->list[object->count++];
 }
 

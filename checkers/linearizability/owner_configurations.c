@@ -15,8 +15,7 @@ static void *owner_configurations_copy(struct owner_sweep *sweep, const void *by
 }
 
 struct owner_configuration *owner_fork(struct owner_sweep *sweep, size_t index) {
-    if (!limits_grow(sweep->limits, (void **)&sweep->list, sizeof *sweep->list, sweep->count, &sweep->room))
-        return NULL;
+    if (!limits_more(sweep->limits, sweep->list, sweep->count, sweep->room)) return NULL;
     const struct owner_configuration *from = &sweep->list[index];
     struct owner_configuration *made = &sweep->list[sweep->count++];
     *made = *from;
@@ -44,9 +43,7 @@ struct owner_difference *owner_difference_get(struct owner_sweep *sweep, struct 
     static struct owner_difference nowhere;
     struct owner_difference *found = difference_find(it, process);
     if (found) return found;
-    if (!limits_grow(sweep->limits, (void **)&it->differences, sizeof *it->differences, it->difference_count,
-                     &it->difference_room))
-        return &nowhere;
+    if (!limits_more(sweep->limits, it->differences, it->difference_count, it->difference_room)) return &nowhere;
     it->differences[it->difference_count] = (struct owner_difference){.process = process};
     return &it->differences[it->difference_count++];
 }

@@ -59,7 +59,7 @@ bool token_order_begin(struct token_order *order, const struct timeline *timelin
 }
 
 void token_place_add_gap(struct token_place *place, uint32_t end, uint64_t room, struct limits *limits) {
-    if (limits_grow(limits, (void **)&place->gaps, sizeof *place->gaps, place->gap_count, &place->gap_room))
+    if (limits_more(limits, place->gaps, place->gap_count, place->gap_room))
         place->gaps[place->gap_count++] = (struct token_gap){.end = end, .room = room};
 }
 

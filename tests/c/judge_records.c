@@ -35,7 +35,7 @@ char *judge_records(const struct history_record *records, uint64_t count, uint64
         text = json_dumps(verdict, JSON_COMPACT | JSON_ENSURE_ASCII);
         json_decref(verdict);
     }
-    if (reader && known) readings_close(&readings);
+    if (reader && known) judge_close(&readings.first);
     history_reader_close(reader);
     free(image);
     return text;

@@ -15,7 +15,7 @@ from tests.checkers.test_outside import refusal, written
 
 DEEP = 200_000
 EVIDENCE_KEPT = 8  # checker.h
-NAME_SHOWN, LOCK_SHOWN = 63, 251  # operations_write.c; recorded.c, where a byte may take four
+NAME_SHOWN, LOCK_SHOWN = 63, 251  # operations_write.c; operations_read.c, where a byte may take four
 CONVERTER = paths.build() / "bin" / "history"  # not the one with a planted mistake
 
 

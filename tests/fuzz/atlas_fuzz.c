@@ -1,5 +1,4 @@
 /* AtlasDB-style JSON under any bytes. */
-#include "checkers/formats/atlas.h"
 #include "tests/fuzz/outside.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

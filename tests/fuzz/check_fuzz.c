@@ -55,7 +55,7 @@ static void look(struct history_reader *reader) {
     if (!text || status == EXIT_BAD) abort();
     free(text);
     json_decref(verdict);
-    readings_close(&readings);
+    judge_close(&readings.first);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

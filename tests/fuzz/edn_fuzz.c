@@ -1,5 +1,4 @@
 /* Jepsen EDN under any bytes. */
-#include "checkers/formats/edn.h"
 #include "tests/fuzz/outside.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -19,7 +19,7 @@ static char *verdict_of(struct history_reader *reader, const char *path, const s
     } else {
         history_fail_damaged(error, path, readings->first.damaged);
     }
-    readings_close(readings);
+    judge_close(&readings->first);
     free(readings);
     return text;
 }
