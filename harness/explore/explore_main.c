@@ -1,35 +1,5 @@
 /* explore OPTIONS: searches schedules of one lock, or of one library, on running servers, or replays one schedule.
- *
- *   --lock L | --plugin FILE     a C lock, in the simulation (harness/simulation):
- *   --clients N --store MODE --wait-ms N --work-ms N --turns N [--fixed-lease] [--extends] [--checks-validity]
- *   [--varied N]                                                            enum world_varied
- *   --node SOCKET --clock FILE   a server: its unix socket and its clock page; repeated for each server
- *   [--replicas N]               replicas of each node: the first ones follow the nodes, then come the second ones
- *   [--bound-ms N]               judge liveness: schedules end quietly, and a free lock is claimed within N ms
- *   [--require-steady LIST]      as --require, of schedules with one fault at most, and none that lasts
- *   [--spare-store]              no message to the resource is lost, held, repeated or refused
- *
- *   --adapter PROGRAM            a library in hosted programs (harness/library; docs/adapters.md, protocol 2):
- *   [--service NAME]             what the next servers are: redis without it; redis-cluster: nodes of a cluster
- *   --node ADDRESS --clock FILE  a running redis-server: its unix socket and its clock page; repeated for each server
- *   --node ADDRESS --start FILE  another server: its address (library_server.h), and the program that starts it
- *   [--at PORT]                  the port that other servers name for this one; repeated for each server, or left out
- *   [--master NAME]              by which sentinels (--service redis-sentinel) know the first server
- *   [--form NAME]                acquires are drawn of this form; repeated; of all forms without it
- *   [--hello]                    prints what the library offers
- *
- *   --directory D                for histories, sockets and logs
- *   --lease-ms N --permits N --seed N
- *   --require A,B/SORT           properties, or sorts of their violations, that a schedule must not violate; all
- * promises of a library without it. With fairness, the history of a lock has order_ms, and some clients give up sooner
- * than others
- *   --fault KIND[=N]             at most N faults of this kind in a schedule
- *   [--faults-total N]           at most N faults of all kinds together
- *   --strategy uniform|pct|portfolio|usual|exhaustive|novelty [--deviations N]
- *   --first N --most N --session N --short-session N --short-sessions N --first-session N --stride N --seconds N
- *   --shrink N [--whole-sessions] [--keep-going]                            struct search_settings
- *   --shared FILE --digests FILE                                            struct search
- *   --replay FILE --number N     replay the schedule in FILE, which search number N has found
+ * ROWS in explore_options.c describes the options.
  *
  * Numbers of schedules count from 0. Prints JSON objects, one a line: {"progress": tally} about twice a second, at last
  * {"done": tally, ...}. Exit status: 0 no required property is violated, 1 one is, 2 bad usage or a schedule that

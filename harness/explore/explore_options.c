@@ -15,9 +15,7 @@
 enum { PLUGIN_PERIOD_S = 2, PLUGIN_PERIODS = 5 };
 
 /* No lease, wait, work or bound is longer, in ms: 31 years. Sums of a few of them fit into 64 bits of nanoseconds. */
-static const int64_t TIME_MOST_MS = 1000000000000;
-
-static const char *const STRATEGY_NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "portfolio"};
+#define TIME_MOST_MS INT64_C(1000000000000)
 
 /* --- a plug-in --- */
 
@@ -58,15 +56,6 @@ void explore_plugin_check(void) {
     plugin_refuse(reason);
 }
 
-static bool plugin_option(const char *path, struct explore_arguments *arguments) {
-    char reason[PLUGIN_REASON];
-    if (!plugin_load(path, &plugin, reason)) plugin_refuse(reason);
-    arguments->lock.lock = plugin.lock;
-    arguments->search.before_each = explore_plugin_check;
-    signal(SIGALRM, plugin_late);
-    return plugin.lock->service == LOCK_SERVICE_REDIS;
-}
-
 /* --- values --- */
 
 static bool number(const char *text, int64_t least, int64_t *value) {
@@ -76,13 +65,9 @@ static bool number(const char *text, int64_t least, int64_t *value) {
     return errno == 0 && end != text && *end == '\0' && *value >= least;
 }
 
-static bool duration(const char *text, int64_t least_ms, int64_t *value_ms) {
-    return number(text, least_ms, value_ms) && *value_ms <= TIME_MOST_MS;
-}
-
-static bool small(const char *text, int most, int *value) {
+static bool small(const char *text, int least, int most, int *value) {
     int64_t wide;
-    if (!number(text, 1, &wide) || wide > most) return false;
+    if (!number(text, least, &wide) || wide > most) return false;
     *value = (int)wide;
     return true;
 }
@@ -94,217 +79,179 @@ static bool unsigned_number(const char *text, uint64_t *value) {
     return errno == 0 && end != text && *end == '\0';
 }
 
-static bool strategy_option(const char *text, enum strategy_kind *strategy) {
-    for (unsigned each = 0; each < sizeof STRATEGY_NAMES / sizeof STRATEGY_NAMES[0]; each++)
-        if (strcmp(text, STRATEGY_NAMES[each]) == 0) {
-            *strategy = (enum strategy_kind)each;
-            return true;
-        }
-    return false;
+static bool list_add(struct option_list *list, int64_t most, const char *text) {
+    if (list->count == most) return false;
+    list->of[list->count++] = text;
+    return true;
 }
 
 /* Only locks on redis-servers can be explored. */
-static bool lock_option(const char *name, const struct lock_type **lock) {
-    *lock = lock_find(name);
-    return *lock && (*lock)->service == LOCK_SERVICE_REDIS;
+static bool lock_take(char *name, struct explore_arguments *arguments) {
+    arguments->lock.lock = lock_find(name);
+    return arguments->lock.lock && arguments->lock.lock->service == LOCK_SERVICE_REDIS;
 }
 
-static bool path_option(const char *text, const char **paths, int *count) {
-    if (*count == WORLD_SERVERS * WORLD_NODES) return false;
-    paths[(*count)++] = text;
-    return true;
+static bool plugin_take(char *path, struct explore_arguments *arguments) {
+    char reason[PLUGIN_REASON];
+    if (!plugin_load(path, &plugin, reason)) plugin_refuse(reason);
+    arguments->lock.lock = plugin.lock;
+    arguments->search.before_each = explore_plugin_check;
+    signal(SIGALRM, plugin_late);
+    return plugin.lock->service == LOCK_SERVICE_REDIS;
 }
 
-static bool node_option(const char *text, struct explore_arguments *arguments) {
-    if (arguments->node_count < LIBRARY_NODES) arguments->adapter.services[arguments->node_count] = arguments->service;
-    return path_option(text, arguments->nodes, &arguments->node_count);
+static bool store_take(char *mode, struct explore_arguments *arguments) {
+    return resource_mode_find(mode, &arguments->lock.store);
 }
 
-static bool port_option(const char *text, struct explore_arguments *arguments) {
+static bool service_take(char *name, struct explore_arguments *arguments) {
+    return (arguments->service = server_kind_named(name)) != NULL;
+}
+
+static bool node_take(char *address, struct explore_arguments *arguments) {
+    int count = arguments->nodes.count;
+    if (count < LIBRARY_NODES) arguments->adapter.services[count] = arguments->service;
+    return list_add(&arguments->nodes, WORLD_SERVERS * WORLD_NODES, address);
+}
+
+static bool port_take(char *port, struct explore_arguments *arguments) {
     return arguments->port_count < LIBRARY_NODES &&
-           small(text, UINT16_MAX, &arguments->adapter.ports[arguments->port_count++]);
+           small(port, 1, UINT16_MAX, &arguments->adapter.ports[arguments->port_count++]);
 }
 
-static bool form_option(const char *text, struct library_settings *adapter) {
-    if (adapter->form_count == OFFER_FORMS) return false;
-    adapter->forms[adapter->form_count++] = text;
-    return true;
+static bool strategy_take(char *name, struct explore_arguments *arguments) {
+    static const char *const NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "portfolio"};
+    enum { STRATEGY_NAMES = sizeof NAMES / sizeof NAMES[0] };
+    unsigned each = 0;
+    while (each < STRATEGY_NAMES && strcmp(name, NAMES[each]) != 0) each++;
+    arguments->search.strategy = (enum strategy_kind)each;
+    return each < STRATEGY_NAMES;
 }
 
-static bool fault_option(const char *text, struct explore_arguments *arguments) {
-    if (arguments->fault_count == CHOICE_KINDS) return false;
-    arguments->faults[arguments->fault_count++] = text;
-    return true;
-}
+/* --- options --- */
 
-/* What stands for an option that has only a long name. */
-enum option_letter {
-    OPTION_LOCK = 1,
-    OPTION_PLUGIN,
-    OPTION_ADAPTER,
-    OPTION_CLIENTS,
-    OPTION_STORE,
-    OPTION_LEASE,
-    OPTION_WAIT,
-    OPTION_WORK,
-    OPTION_TURNS,
-    OPTION_PERMITS,
-    OPTION_FIXED_LEASE,
-    OPTION_FAULT,
-    OPTION_FAULTS_TOTAL,
-    OPTION_SPARE_STORE,
-    OPTION_EXTENDS,
-    OPTION_VARIED,
-    OPTION_CHECKS_VALIDITY,
-    OPTION_SERVICE,
-    OPTION_NODE,
-    OPTION_CLOCK,
-    OPTION_AT,
-    OPTION_MASTER,
-    OPTION_REPLICAS,
-    OPTION_FORM,
-    OPTION_DIRECTORY,
-    OPTION_SEED,
-    OPTION_REQUIRE,
-    OPTION_REQUIRE_STEADY,
-    OPTION_STRATEGY,
-    OPTION_DEVIATIONS,
-    OPTION_FIRST,
-    OPTION_MOST,
-    OPTION_SESSION,
-    OPTION_SHORT_SESSION,
-    OPTION_SHORT_SESSIONS,
-    OPTION_FIRST_SESSION,
-    OPTION_STRIDE,
-    OPTION_SECONDS,
-    OPTION_WHOLE_SESSIONS,
-    OPTION_KEEP_GOING,
-    OPTION_SHRINK,
-    OPTION_BOUND,
-    OPTION_SHARED,
-    OPTION_DIGESTS,
-    OPTION_REPLAY,
-    OPTION_NUMBER,
-    OPTION_HELLO
+enum option_value { VALUE_OTHER, VALUE_FLAG, VALUE_TEXT, VALUE_INT, VALUE_LONG, VALUE_UNSIGNED, VALUE_LIST };
+
+struct option_row {
+    const char *name;
+    enum option_value value;
+    size_t field;                                                  /* of struct explore_arguments */
+    int64_t least, most;                                           /* of a number; of a list its length */
+    bool (*take)(char *text, struct explore_arguments *arguments); /* of VALUE_OTHER; false: the value is wrong */
 };
 
-static const struct option OPTIONS[] = {{"lock", required_argument, NULL, OPTION_LOCK},
-                                        {"plugin", required_argument, NULL, OPTION_PLUGIN},
-                                        {"adapter", required_argument, NULL, OPTION_ADAPTER},
-                                        {"clients", required_argument, NULL, OPTION_CLIENTS},
-                                        {"store", required_argument, NULL, OPTION_STORE},
-                                        {"lease-ms", required_argument, NULL, OPTION_LEASE},
-                                        {"wait-ms", required_argument, NULL, OPTION_WAIT},
-                                        {"work-ms", required_argument, NULL, OPTION_WORK},
-                                        {"turns", required_argument, NULL, OPTION_TURNS},
-                                        {"permits", required_argument, NULL, OPTION_PERMITS},
-                                        {"fixed-lease", no_argument, NULL, OPTION_FIXED_LEASE},
-                                        {"fault", required_argument, NULL, OPTION_FAULT},
-                                        {"faults-total", required_argument, NULL, OPTION_FAULTS_TOTAL},
-                                        {"spare-store", no_argument, NULL, OPTION_SPARE_STORE},
-                                        {"extends", no_argument, NULL, OPTION_EXTENDS},
-                                        {"varied", required_argument, NULL, OPTION_VARIED},
-                                        {"checks-validity", no_argument, NULL, OPTION_CHECKS_VALIDITY},
-                                        {"service", required_argument, NULL, OPTION_SERVICE},
-                                        {"node", required_argument, NULL, OPTION_NODE},
-                                        {"clock", required_argument, NULL, OPTION_CLOCK},
-                                        {"start", required_argument, NULL, OPTION_CLOCK},
-                                        {"at", required_argument, NULL, OPTION_AT},
-                                        {"master", required_argument, NULL, OPTION_MASTER},
-                                        {"replicas", required_argument, NULL, OPTION_REPLICAS},
-                                        {"form", required_argument, NULL, OPTION_FORM},
-                                        {"directory", required_argument, NULL, OPTION_DIRECTORY},
-                                        {"seed", required_argument, NULL, OPTION_SEED},
-                                        {"require", required_argument, NULL, OPTION_REQUIRE},
-                                        {"require-steady", required_argument, NULL, OPTION_REQUIRE_STEADY},
-                                        {"strategy", required_argument, NULL, OPTION_STRATEGY},
-                                        {"deviations", required_argument, NULL, OPTION_DEVIATIONS},
-                                        {"first", required_argument, NULL, OPTION_FIRST},
-                                        {"most", required_argument, NULL, OPTION_MOST},
-                                        {"session", required_argument, NULL, OPTION_SESSION},
-                                        {"short-session", required_argument, NULL, OPTION_SHORT_SESSION},
-                                        {"short-sessions", required_argument, NULL, OPTION_SHORT_SESSIONS},
-                                        {"first-session", required_argument, NULL, OPTION_FIRST_SESSION},
-                                        {"stride", required_argument, NULL, OPTION_STRIDE},
-                                        {"seconds", required_argument, NULL, OPTION_SECONDS},
-                                        {"whole-sessions", no_argument, NULL, OPTION_WHOLE_SESSIONS},
-                                        {"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
-                                        {"shrink", required_argument, NULL, OPTION_SHRINK},
-                                        {"bound-ms", required_argument, NULL, OPTION_BOUND},
-                                        {"shared", required_argument, NULL, OPTION_SHARED},
-                                        {"digests", required_argument, NULL, OPTION_DIGESTS},
-                                        {"replay", required_argument, NULL, OPTION_REPLAY},
-                                        {"number", required_argument, NULL, OPTION_NUMBER},
-                                        {"hello", no_argument, NULL, OPTION_HELLO},
-                                        {0}};
+#define FIELD(member) offsetof(struct explore_arguments, member)
+#define OTHER(name, take)                                                                                              \
+    { name, VALUE_OTHER, 0, 0, 0, take }
+#define FLAG(name, member)                                                                                             \
+    { name, VALUE_FLAG, FIELD(member), 0, 0, NULL }
+#define TEXT(name, member)                                                                                             \
+    { name, VALUE_TEXT, FIELD(member), 0, 0, NULL }
+#define INT(name, member, least, most)                                                                                 \
+    { name, VALUE_INT, FIELD(member), least, most, NULL }
+#define LONG(name, member, least, most)                                                                                \
+    { name, VALUE_LONG, FIELD(member), least, most, NULL }
+#define UNSIGNED(name, member, least)                                                                                  \
+    { name, VALUE_UNSIGNED, FIELD(member), least, 0, NULL }
+#define LIST(name, member, most)                                                                                       \
+    { name, VALUE_LIST, FIELD(member), 0, most, NULL }
 
-static bool varied_option(const char *text, unsigned *varied) {
-    int64_t value;
-    if (!number(text, 0, &value) || value > WORLD_VARIES_ALL) return false;
-    *varied = (unsigned)value;
-    return true;
-}
+static const struct option_row ROWS[] = {
+    /* A C lock, in the simulation (harness/simulation): struct world_settings */
+    OTHER("lock", lock_take),
+    OTHER("plugin", plugin_take),
+    INT("clients", lock.clients, 1, WORLD_CLIENTS),
+    OTHER("store", store_take),
+    LONG("wait-ms", lock.wait_ms, -1, TIME_MOST_MS),
+    LONG("work-ms", lock.work_ms, 0, TIME_MOST_MS),
+    LONG("turns", lock.turns, 1, INT64_MAX),
+    FLAG("fixed-lease", lock.fixed_lease),
+    FLAG("extends", lock.extends),
+    INT("varied", lock.varied, 0, WORLD_VARIES_ALL),
+    FLAG("checks-validity", lock.checks_validity),
+    /* Replicas of each node: the first ones follow the nodes, then come the second ones. */
+    INT("replicas", lock.replicas, 1, WORLD_REPLICAS),
+    /* Judges liveness: schedules end quietly, and a free lock is claimed within so long. */
+    LONG("bound-ms", lock.bound_ms, 1, TIME_MOST_MS),
 
-static bool world_option_take(struct explore_arguments *arguments, int option, char *text) {
-    struct world_settings *lock = &arguments->lock;
-    struct library_settings *adapter = &arguments->adapter;
-    switch (option) {
-    case OPTION_LOCK: return lock_option(text, &lock->lock);
-    case OPTION_PLUGIN: return plugin_option(text, arguments);
-    case OPTION_ADAPTER: return (adapter->program = text) != NULL;
-    case OPTION_CLIENTS: return small(text, WORLD_CLIENTS, &lock->clients);
-    case OPTION_STORE: return resource_mode_find(text, &lock->store);
-    case OPTION_LEASE: return duration(text, 1, &arguments->lease_ms);
-    case OPTION_WAIT: return duration(text, -1, &lock->wait_ms);
-    case OPTION_WORK: return duration(text, 0, &lock->work_ms);
-    case OPTION_TURNS: return number(text, 1, &lock->turns);
-    case OPTION_PERMITS: return small(text, 1000000, &arguments->permits);
-    case OPTION_FIXED_LEASE: return lock->fixed_lease = true;
-    case OPTION_EXTENDS: return lock->extends = true;
-    case OPTION_VARIED: return varied_option(text, &lock->varied);
-    case OPTION_CHECKS_VALIDITY: return lock->checks_validity = true;
-    case OPTION_REPLICAS: return small(text, WORLD_REPLICAS, &lock->replicas);
-    case OPTION_BOUND: return duration(text, 1, &lock->bound_ms);
-    case OPTION_SERVICE: return (arguments->service = server_kind_named(text)) != NULL;
-    case OPTION_NODE: return node_option(text, arguments);
-    case OPTION_CLOCK: return path_option(text, arguments->clocks, &arguments->clock_count);
-    case OPTION_AT: return port_option(text, arguments);
-    case OPTION_MASTER: return (adapter->master = text) != NULL;
-    case OPTION_FORM: return form_option(text, adapter);
-    case OPTION_DIRECTORY: return (arguments->directory = text) != NULL;
-    case OPTION_HELLO: return arguments->hello = true;
-    default: return false;
+    /* A library in hosted programs (harness/library; docs/adapters.md, protocol 2): struct library_settings */
+    TEXT("adapter", adapter.program),
+    /* What the next servers are: redis without it. */
+    OTHER("service", service_take),
+    /* The port that other servers name for this one; repeated for each server, or left out. */
+    OTHER("at", port_take),
+    TEXT("master", adapter.master),
+    LIST("form", forms, OFFER_FORMS),
+    /* Prints what the library offers. */
+    FLAG("hello", hello),
+
+    /* A server: its unix socket and its clock page, or, of a hosted one, its address (library_server.h) and the program
+     * that starts it. Both are repeated for each server. */
+    OTHER("node", node_take),
+    LIST("clock", clocks, WORLD_SERVERS *WORLD_NODES),
+    LIST("start", clocks, WORLD_SERVERS *WORLD_NODES),
+    TEXT("directory", directory), /* for histories, sockets and logs */
+    LONG("lease-ms", lease_ms, 1, TIME_MOST_MS),
+    INT("permits", permits, 1, 1000000),
+
+    /* PROPERTY[/SORT],...: what a schedule must not violate; all promises of a library without it. With fairness, the
+     * history of a lock has order_ms, and some clients give up sooner than others. */
+    TEXT("require", require),
+    /* The same, of schedules with one fault at most, and none that lasts. */
+    TEXT("require-steady", require_steady),
+    /* KIND[=N]: at most N faults of this kind in a schedule. */
+    LIST("fault", faults, CHOICE_KINDS),
+    INT("faults-total", search.budget.total, 1, STRATEGY_FAULTS),
+    FLAG("spare-store", search.budget.spares_store),
+    OTHER("strategy", strategy_take),
+    INT("deviations", search.deviations, 1, STRATEGY_FAULTS),
+    UNSIGNED("seed", search.seed, 0),
+    UNSIGNED("first", search.first, 0),
+    UNSIGNED("most", search.most, 0),
+    UNSIGNED("session", search.session, 1),
+    UNSIGNED("short-session", search.short_session, 1),
+    UNSIGNED("short-sessions", search.short_sessions, 0),
+    UNSIGNED("first-session", search.first_session, 0),
+    UNSIGNED("stride", search.stride, 1),
+    LONG("seconds", search.seconds, 0, INT64_MAX),
+    FLAG("whole-sessions", search.whole_sessions),
+    FLAG("keep-going", search.keep_going),
+    LONG("shrink", search.shrink_runs, 0, INT64_MAX),
+    TEXT("shared", shared), /* struct search */
+    TEXT("digests", digests),
+    /* Replays the schedule in a file, which search number N has found. */
+    TEXT("replay", replay),
+    LONG("number", number, 0, INT64_MAX),
+};
+enum { OPTIONS = sizeof ROWS / sizeof ROWS[0] };
+_Static_assert(OPTIONS <= '?', "getopt_long's '?' is none of them");
+
+static bool option_take(const struct option_row *row, char *text, struct explore_arguments *arguments) {
+    void *field = (char *)arguments + row->field;
+    switch (row->value) {
+    case VALUE_FLAG: return *(bool *)field = true;
+    case VALUE_TEXT: return memcpy(field, &text, sizeof text);
+    case VALUE_INT: return small(text, (int)row->least, (int)row->most, field);
+    case VALUE_LONG: return number(text, row->least, field) && *(int64_t *)field <= row->most;
+    case VALUE_UNSIGNED: return unsigned_number(text, field) && *(uint64_t *)field >= (uint64_t)row->least;
+    case VALUE_LIST: return list_add(field, row->most, text);
+    default: return row->take(text, arguments);
     }
 }
 
-static bool search_option_take(struct explore_arguments *arguments, int option, char *text) {
-    struct search_settings *search = &arguments->search;
-    switch (option) {
-    case OPTION_SEED: return unsigned_number(text, &search->seed);
-    case OPTION_REQUIRE: return (arguments->require = text) != NULL;
-    case OPTION_REQUIRE_STEADY: return (arguments->require_steady = text) != NULL;
-    case OPTION_FAULT: return fault_option(text, arguments);
-    case OPTION_FAULTS_TOTAL: return small(text, STRATEGY_FAULTS, &search->budget.total);
-    case OPTION_SPARE_STORE: return search->budget.spares_store = true;
-    case OPTION_STRATEGY: return strategy_option(text, &search->strategy);
-    case OPTION_DEVIATIONS: return small(text, STRATEGY_FAULTS, &search->deviations);
-    case OPTION_FIRST: return unsigned_number(text, &search->first);
-    case OPTION_MOST: return unsigned_number(text, &search->most);
-    case OPTION_SESSION: return unsigned_number(text, &search->session) && search->session > 0;
-    case OPTION_SHORT_SESSION: return unsigned_number(text, &search->short_session) && search->short_session > 0;
-    case OPTION_SHORT_SESSIONS: return unsigned_number(text, &search->short_sessions);
-    case OPTION_FIRST_SESSION: return unsigned_number(text, &search->first_session);
-    case OPTION_STRIDE: return unsigned_number(text, &search->stride) && search->stride > 0;
-    case OPTION_SECONDS: return number(text, 0, &search->seconds);
-    case OPTION_WHOLE_SESSIONS: return search->whole_sessions = true;
-    case OPTION_KEEP_GOING: return search->keep_going = true;
-    case OPTION_SHRINK: return number(text, 0, &search->shrink_runs);
-    case OPTION_SHARED: return (arguments->shared = text) != NULL;
-    case OPTION_DIGESTS: return (arguments->digests = text) != NULL;
-    case OPTION_REPLAY: return (arguments->replay = text) != NULL;
-    case OPTION_NUMBER: return number(text, 0, &arguments->number);
-    default: return world_option_take(arguments, option, text);
+bool explore_options_parse(int argc, char **argv, struct explore_arguments *arguments) {
+    struct option options[OPTIONS + 1] = {0};
+    for (int each = 0; each < OPTIONS; each++) {
+        int has = ROWS[each].value == VALUE_FLAG ? no_argument : required_argument;
+        options[each] = (struct option){.name = ROWS[each].name, .has_arg = has, .val = each};
     }
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        if (option >= OPTIONS || !option_take(&ROWS[option], optarg, arguments)) {
+            fprintf(stderr, "explore: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]);
+            return false;
+        }
+    if (optind != argc) fprintf(stderr, "explore: what is %s?\n", argv[optind]);
+    return optind == argc;
 }
 
 /* --- what belongs to a lock, or to an adapter --- */
@@ -312,14 +259,14 @@ static bool search_option_take(struct explore_arguments *arguments, int option, 
 static bool lock_whole(struct explore_arguments *arguments) {
     struct world_settings *lock = &arguments->lock;
     int each = 1 + lock->replicas; /* servers a node */
-    int count = arguments->node_count;
+    int count = arguments->nodes.count;
     if (!lock->lock || !lock->clients || count % each != 0 || count / each > WORLD_NODES) {
         fprintf(stderr, "explore: a lock and clients are required, and as many nodes as belong together\n");
         return false;
     }
     lock->nodes = count / each;
-    memcpy(lock->sockets, arguments->nodes, sizeof lock->sockets);
-    memcpy(lock->clocks, arguments->clocks, sizeof lock->clocks);
+    memcpy(lock->sockets, arguments->nodes.of, sizeof lock->sockets);
+    memcpy(lock->clocks, arguments->clocks.of, sizeof lock->clocks);
     if (arguments->lease_ms) lock->lease_ms = arguments->lease_ms;
     if (arguments->permits) lock->permits = arguments->permits;
     snprintf(arguments->history, sizeof arguments->history, "%s/history", arguments->directory);
@@ -339,14 +286,16 @@ static bool lock_whole(struct explore_arguments *arguments) {
 
 static bool adapter_whole(struct explore_arguments *arguments) {
     struct library_settings *adapter = &arguments->adapter;
-    int count = arguments->node_count;
+    int count = arguments->nodes.count;
     if (count > LIBRARY_NODES || (arguments->port_count && arguments->port_count != count)) {
         fprintf(stderr, "explore: there are too many nodes, or ports are given for some only\n");
         return false;
     }
     adapter->nodes = count;
-    memcpy(adapter->addresses, arguments->nodes, sizeof adapter->addresses);
-    memcpy(adapter->starts, arguments->clocks, sizeof adapter->starts);
+    memcpy(adapter->addresses, arguments->nodes.of, sizeof adapter->addresses);
+    memcpy(adapter->starts, arguments->clocks.of, sizeof adapter->starts);
+    memcpy(adapter->forms, arguments->forms.of, sizeof adapter->forms);
+    adapter->form_count = arguments->forms.count;
     if (arguments->lease_ms) adapter->lease_ms = arguments->lease_ms;
     if (arguments->permits) adapter->permits = arguments->permits;
     adapter->directory = arguments->directory;
@@ -354,18 +303,8 @@ static bool adapter_whole(struct explore_arguments *arguments) {
     return true;
 }
 
-bool explore_options_parse(int argc, char **argv, struct explore_arguments *arguments) {
-    for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;)
-        if (!search_option_take(arguments, option, optarg)) {
-            fprintf(stderr, "explore: bad value or option: %s\n", optarg ? optarg : argv[optind - 1]);
-            return false;
-        }
-    if (optind != argc) fprintf(stderr, "explore: what is %s?\n", argv[optind]);
-    return optind == argc;
-}
-
 bool explore_options_whole(struct explore_arguments *arguments) {
-    if (!arguments->directory || !arguments->node_count || arguments->node_count != arguments->clock_count) {
+    if (!arguments->directory || !arguments->nodes.count || arguments->nodes.count != arguments->clocks.count) {
         fprintf(stderr, "explore: a directory, and a clock or a start for each node are required\n");
         return false;
     }
@@ -411,7 +350,7 @@ static bool fault_read(const char *text, const struct search_world *world, struc
     char name[48];
     size_t length = strcspn(text, "=");
     int most = STRATEGY_FAULTS;
-    if (length >= sizeof name || (text[length] && !small(text + length + 1, STRATEGY_FAULTS, &most))) return false;
+    if (length >= sizeof name || (text[length] && !small(text + length + 1, 1, STRATEGY_FAULTS, &most))) return false;
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     enum choice_kind kind = choice_fault_named(world->space, name);
     budget->most[kind] = most;
@@ -426,9 +365,9 @@ bool explore_names_read(struct explore_arguments *arguments, const struct search
     if (!require_read(arguments->require, world, search->required) ||
         !require_read(arguments->require_steady, world, search->steadily))
         return false;
-    for (int each = 0; each < arguments->fault_count; each++)
-        if (!fault_read(arguments->faults[each], world, &search->budget)) {
-            fprintf(stderr, "explore: bad value or option: %s\n", arguments->faults[each]);
+    for (int each = 0; each < arguments->faults.count; each++)
+        if (!fault_read(arguments->faults.of[each], world, &search->budget)) {
+            fprintf(stderr, "explore: bad value or option: %s\n", arguments->faults.of[each]);
             return false;
         }
     return true;

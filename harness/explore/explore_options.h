@@ -1,4 +1,5 @@
-/* The command line of explore (explore_main.c describes the options), and the plug-in that it may name. */
+/* The command line of explore (the table in explore_options.c describes the options), and the plug-in that it may
+ * name. */
 #pragma once
 
 #include "harness/library/library_state.h"
@@ -6,18 +7,20 @@
 #include "harness/simulation/world_state.h"
 
 enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, STATUS_GAVE_UP = 4 };
-enum { PATH_ROOM = 4096 };
+enum { PATH_ROOM = 4096, OPTION_LIST = 32 };
+
+struct option_list {
+    const char *of[OPTION_LIST];
+    int count;
+};
 
 struct explore_arguments {
     struct world_settings lock;      /* of a C lock, or: */
     struct library_settings adapter; /* of hosted programs, if adapter.program is set */
     struct search_settings search;
-    char *require, *require_steady; /* lists of names */
-    const char *faults[CHOICE_KINDS];
-    int fault_count;
-    /* In the order in which they are given: */
-    const char *nodes[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES];
-    int node_count, clock_count, port_count;
+    char *require, *require_steady;                  /* lists of names */
+    struct option_list faults, forms, nodes, clocks; /* in the order in which they are given */
+    int port_count;
     const struct server_kind *service; /* of the nodes that follow */
     int64_t lease_ms;                  /* 0: the world's usual one */
     int permits;                       /* 0: the world's usual number */
