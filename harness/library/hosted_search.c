@@ -57,10 +57,6 @@ static int hosted_choices(struct search_world *search, struct choice *choices) {
     return library_choices(&hosted_of(search)->world, choices);
 }
 
-static struct choice hosted_usual(const struct search_world *search, const struct choice *choices, int count) {
-    return library_usual(hosted_world(search), choices, count);
-}
-
 static bool hosted_allows(const struct search_world *search, struct choice choice) {
     const struct library_world *world = hosted_world(search);
     return choice_is_fault(choice.kind) ? library_allows(world, choice) : library_can_take(world, choice);
@@ -69,10 +65,6 @@ static bool hosted_allows(const struct search_world *search, struct choice choic
 static bool hosted_strikes_resource(const struct search_world *search, struct choice fault) {
     (void)search, (void)fault;
     return false; /* calls are judged; there is no protected resource */
-}
-
-static uint64_t hosted_steps_of(const struct search_world *search, struct choice step) {
-    return library_steps_of(hosted_world(search), step);
 }
 
 static bool hosted_apply(struct search_world *search, struct choice choice) {
@@ -208,7 +200,7 @@ static uint64_t hosted_state(const struct search_world *search) {
 /* The call that the struck client is making; of a server, the client of the last step. */
 static int hosted_place(const struct search_world *search, struct choice choice) {
     const struct library_world *world = hosted_world(search);
-    int client = choice_strikes_node(choice.kind) ? world->current : choice_client(search->space, choice);
+    int client = choice_strikes_node(choice.kind) ? search->current : choice_client(search->space, choice);
     for (int thread = 0; thread < WORKLOAD_THREADS && client >= 0; thread++) {
         const struct library_thread *state = &world->clients[client].threads[thread];
         if (state->asked) return 1 + (int)world->workload.threads[client][thread].calls[state->next].call.verb;
@@ -259,10 +251,8 @@ static const struct search_world_operations OPERATIONS = {
     .workload_draw = hosted_workload_draw,
     .begin = hosted_schedule_begin,
     .choices = hosted_choices,
-    .usual = hosted_usual,
     .allows = hosted_allows,
     .strikes_resource = hosted_strikes_resource,
-    .steps_of = hosted_steps_of,
     .apply = hosted_apply,
     .end = hosted_schedule_end,
     .target_draw = hosted_target_draw,

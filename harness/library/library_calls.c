@@ -58,7 +58,6 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
     struct library_thread *state = &world->clients[client].threads[thread];
     const struct planned_call *planned = next_call(world, client, thread);
     struct call call = planned->call;
-    state->steps++;
     if (call.verb == CALL_WORK) {
         state->idle_until_ns = shared_page_mono_ns(world->page) + planned->work_ms * CLOCK_NS_PER_MS;
         state->next++;

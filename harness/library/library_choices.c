@@ -70,27 +70,6 @@ bool library_can_take(const struct library_world *world, struct choice step) {
     return step.kind == CHOICE_REQUEST ? library_request_is_due(world, link) : library_answer_is_due(world, link);
 }
 
-static int taken_by(struct choice step) {
-    return choice_client(&HOSTED_CHOICES, step);
-}
-
-struct choice library_usual(const struct library_world *world, const struct choice *choices, int count) {
-    for (int each = 0; each < count; each++)
-        if (taken_by(choices[each]) == world->current) return choices[each];
-    return choices[0];
-}
-
-/* --- counts --- */
-
-uint64_t library_steps_of(const struct library_world *world, struct choice step) {
-    if (step.kind == CHOICE_CLOCK) return world->clock_steps;
-    const struct library_client *client = &world->clients[taken_by(step)];
-    if (step.kind == CHOICE_CALL) return client->threads[step.who % WORKLOAD_THREADS].steps;
-    const struct library_link *link = library_link_look(world->clients, step.who);
-    if (!link) return 0;
-    return step.kind == CHOICE_REQUEST ? link->request_steps : link->answer_steps;
-}
-
 /* --- steps --- */
 
 static bool cancel_due(struct library_world *world) {
@@ -117,7 +96,6 @@ static bool clock_step(struct library_world *world) {
         library_leases_note(world);
         library_event_add(world, (struct call_event){.kind = EVENT_IDLE, .client = -1});
     }
-    world->clock_steps++;
     library_clock_move(world, library_next_ns(world));
     return library_settle(world) && cancel_due(world);
 }
@@ -129,15 +107,12 @@ static bool step_take(struct library_world *world, struct choice choice) {
     }
     world->steps++;
     if (choice.kind == CHOICE_CLOCK) return clock_step(world) && library_settle(world);
-    world->current = taken_by(choice);
     struct library_link *link = choice.kind == CHOICE_CALL ? NULL : library_link_find(world->clients, choice.who);
     if (choice.kind == CHOICE_CALL) {
-        if (!calls_ask_next(world, world->current, choice.who % WORKLOAD_THREADS)) return false;
+        if (!calls_ask_next(world, choice.who / WORKLOAD_THREADS, choice.who % WORKLOAD_THREADS)) return false;
     } else if (choice.kind == CHOICE_REQUEST) {
-        link->request_steps++;
         library_request_arrives(world, link);
     } else {
-        link->answer_steps++;
         link_deliver_answer(link);
     }
     return library_settle(world);

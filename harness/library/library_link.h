@@ -26,7 +26,6 @@ struct library_link {
     struct byte_queue requests, answers;
     char *unread;         /* owned: what of delivered answers the program's socket has no room for */
     size_t unread_length; /* bytes */
-    uint64_t request_steps, answer_steps;
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
     int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: not blocking */
     uint64_t asked_sort;    /* of the last request that has reached the server */

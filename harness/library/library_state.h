@@ -35,7 +35,6 @@ struct library_thread {
     int64_t cancel_at_ns; /* 0: never */
     int cancel;           /* id of the question that cancels it; 0: no such question is open */
     uint32_t cancel_ask;  /* index of that event */
-    uint64_t steps;
 };
 
 struct library_client {
@@ -63,10 +62,9 @@ struct library_world {
     int64_t began_ns;          /* the page's clock at the beginning of the schedule */
     struct call_event *events; /* owned */
     size_t event_count, event_room;
-    uint64_t steps, clock_steps, commands;
+    uint64_t steps, commands;
     int64_t busy_ns;             /* the page's clock when `turns` was last 0 */
     int turns;                   /* messages that have reached a server at this time */
-    int current;                 /* the client of the last step */
     bool stopped;                /* no more can happen, although calls are not answered */
     bool excludes_end;           /* a client crashed, or a program has to be started anew for another reason */
     char reason[LIBRARY_REASON]; /* why the world cannot go on; empty: it can */

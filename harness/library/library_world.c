@@ -211,7 +211,6 @@ static void links_renew(struct library_world *world, int number) {
         }
         struct library_link link = client->links[each];
         link.number = -1;
-        link.request_steps = link.answer_steps = 0;
         link.requests_held_until_ns = link.answers_held_until_ns = 0;
         client->links[count++] = link;
     }
@@ -291,8 +290,7 @@ bool library_begin(struct library_world *world, const struct workload *workload,
     world->workload = *workload;
     workload_match(&world->workload);
     world->event_count = 0;
-    world->steps = world->clock_steps = 0;
-    world->current = -1;
+    world->steps = 0;
     world->stopped = false;
     world->reason[0] = '\0';
     for (int node = 0; node < world->settings.nodes; node++)

@@ -29,10 +29,6 @@ bool library_begin(struct library_world *world, const struct workload *workload,
 int library_choices(struct library_world *world, struct choice *choices);
 /* Whether a step can be taken now. */
 bool library_can_take(const struct library_world *world, struct choice step);
-/* What happens usually: the first of these choices that continues what has begun. */
-struct choice library_usual(const struct library_world *world, const struct choice *choices, int count);
-/* Number of steps of this kind that the thread, the connection or the clock has taken. */
-uint64_t library_steps_of(const struct library_world *world, struct choice step);
 /* Makes a choice. False with world->reason: the world cannot go on. */
 bool library_apply(struct library_world *world, struct choice choice);
 /* Ends a schedule: what is under way arrives, time passes for as long as a lease and a renewal would last, and what is

@@ -67,6 +67,10 @@ int choice_client(const struct choice_space *space, struct choice choice) {
     return units > 0 ? choice.who / units : -1;
 }
 
+int choice_chain(const struct choice_space *space, struct choice step) {
+    return step.kind == CHOICE_TASK ? step.who : choice_client(space, step);
+}
+
 struct choice choice_moved_up(const struct choice_space *space, struct choice choice) {
     choice.who -= units_of(choice_target(space, choice.kind));
     return choice;

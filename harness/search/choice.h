@@ -130,5 +130,7 @@ enum choice_kind choice_fault_named(const struct choice_space *space, const char
 enum choice_target choice_target(const struct choice_space *space, enum choice_kind kind);
 /* The client that a choice concerns; -1: a choice of a server, or of nobody. */
 int choice_client(const struct choice_space *space, struct choice choice);
+/* Whose turn a step is: a task's of a C lock, a client's of hosted programs; -1: nobody's. */
+int choice_chain(const struct choice_space *space, struct choice step);
 /* The same choice of the client that has the number before. */
 struct choice choice_moved_up(const struct choice_space *space, struct choice choice);

@@ -219,8 +219,8 @@ static bool mutant_faults_over(const struct mutant *mutant, const struct search_
     bool drawn = *world->steps >= mutant->cut;
     for (size_t each = 0; each < mutant->schedule.count && !drawn; each++) {
         const struct deviation *deviation = &mutant->schedule.deviations[each];
-        bool comes =
-            !mutant->replay.used[each] && world->operations->steps_of(world, deviation->usual) < deviation->step;
+        struct choice usual = deviation->usual;
+        bool comes = !mutant->replay.used[each] && world->taken[usual.kind][usual.who] < deviation->step;
         if (comes && choice_is_fault(deviation->instead.kind) && !is_spent(mutant, deviation->instead.kind))
             return false;
     }

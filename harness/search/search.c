@@ -49,9 +49,15 @@ static void state_reach(struct search *search) {
 }
 
 static void choice_count(struct search *search, struct choice chosen) {
+    struct search_world *world = search->world;
     search->tally.faults[chosen.kind]++;
-    if (!choice_is_fault(chosen.kind)) return;
-    search->tally.struck[search->world->operations->place(search->world, chosen)][chosen.kind]++;
+    if (!choice_is_fault(chosen.kind)) {
+        int chain = choice_chain(world->space, chosen);
+        world->taken[chosen.kind][chosen.who]++;
+        if (chain >= 0) world->current = chain;
+        return;
+    }
+    search->tally.struck[world->operations->place(world, chosen)][chosen.kind]++;
     search->faults |= (uint32_t)1 << chosen.kind;
     search->strikes++;
 }
@@ -61,10 +67,10 @@ static void steps_take(struct search *search, const struct chooser *chooser) {
     const struct search_world_operations *operations = world->operations;
     struct choice choices[SEARCH_CHOICES];
     for (int count; *world->steps < world->steps_most && (count = operations->choices(world, choices)) > 0;) {
-        struct choice usual = operations->usual(world, choices, count);
+        struct choice usual = search_usual(world, choices, count);
         struct choice chosen = chosen_by(chooser, world, choices, count, usual);
         if (!choice_same(chosen, usual))
-            schedule_add(&search->schedule, (struct deviation){usual, operations->steps_of(world, usual) + 1, chosen});
+            schedule_add(&search->schedule, (struct deviation){usual, world->taken[usual.kind][usual.who] + 1, chosen});
         if (search->notes && !choice_is_fault(chosen.kind)) situations_note(&search->situations, world, chosen);
         choice_count(search, chosen);
         if (!operations->apply(world, chosen)) return;
@@ -103,6 +109,8 @@ static struct search_outcome schedule_play(struct search *search, const struct c
     search->faults = 0;
     search->strikes = 0;
     world->reason[0] = '\0';
+    memset(world->taken, 0, sizeof world->taken);
+    world->current = -1;
     if (world->operations->begin(world, &search->schedule.workload, seed, number)) {
         steps_take(search, chooser);
         outcome.steps = *world->steps;

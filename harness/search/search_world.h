@@ -58,14 +58,10 @@ struct search_world_operations {
     bool (*begin)(struct search_world *world, const struct workload *workload, uint64_t seed, uint64_t number);
     /* Writes the steps that can be taken now, at most SEARCH_CHOICES; returns their number, 0 at the end. */
     int (*choices)(struct search_world *world, struct choice *choices);
-    /* The step that is taken where a schedule has no deviation. */
-    struct choice (*usual)(const struct search_world *world, const struct choice *choices, int count);
     /* Whether a choice - a step or a fault - can be made now. */
     bool (*allows)(const struct search_world *world, struct choice choice);
     /* Whether a fault that is allowed strikes a command to the protected resource. */
     bool (*strikes_resource)(const struct search_world *world, struct choice fault);
-    /* How many steps were taken by what takes this one. */
-    uint64_t (*steps_of)(const struct search_world *world, struct choice step);
     /* Makes a choice that is allowed. False: the schedule cannot go on, with the world's reason. */
     bool (*apply)(struct search_world *world, struct choice choice);
     /* Ends the schedule, judges it, and fills in `outcome` but for faults, strikes, violates and broken; `shown` as if
@@ -111,6 +107,9 @@ struct search_world {
     int property_count;
     const char *(*property_name)(int property);
     const uint64_t *steps; /* taken in the schedule that runs */
+    /* The same by what takes them: choice.kind and choice.who. */
+    uint64_t taken[CHOICE_FAULTS_FROM][SEARCH_TARGETS];
+    int current; /* the choice_chain that took the last one; -1: none */
     uint64_t steps_most;
     int64_t lease_ms;
     const struct portfolio_turn *portfolio;
@@ -124,3 +123,11 @@ struct search_world {
     bool lease_of_object; /* an acquire has the lease that the first one of its lock object had */
     char reason[SEARCH_REASON]; /* why a schedule could not be played; empty: it could */
 };
+
+/* The step that is taken where a schedule has no deviation: of the choices one of the chain that took the last step,
+ * else the first one. */
+static inline struct choice search_usual(const struct search_world *world, const struct choice *choices, int count) {
+    for (int each = 0; each < count && world->current >= 0; each++)
+        if (choice_chain(world->space, choices[each]) == world->current) return choices[each];
+    return choices[0];
+}

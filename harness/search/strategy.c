@@ -125,13 +125,8 @@ static bool faults_over(const struct strategy *strategy, const struct search_wor
 
 static const struct choice QUIET = {.kind = CHOICE_QUIET};
 
-/* Whose turn a step is: a task's of a C lock, a client's of hosted programs; -1: nobody's. */
-static int chain_of(const struct search_world *world, struct choice step) {
-    return step.kind == CHOICE_TASK ? step.who : choice_client(world->space, step);
-}
-
 static uint64_t priority_of(const struct strategy *strategy, const struct search_world *world, struct choice step) {
-    int chain = chain_of(world, step);
+    int chain = choice_chain(world->space, step);
     return chain >= 0 ? strategy->priority[chain] : 1;
 }
 
@@ -141,7 +136,7 @@ static struct choice by_priority(struct strategy *strategy, const struct search_
     for (int each = 1; each < count; each++)
         if (priority_of(strategy, world, choices[each]) > priority_of(strategy, world, choices[best])) best = each;
     for (int each = 0; each < STRATEGY_DEPTH - 1; each++) {
-        int chain = chain_of(world, choices[best]);
+        int chain = choice_chain(world->space, choices[best]);
         if (strategy->changes[each] > *world->steps || chain < 0) continue;
         strategy->priority[chain] = --strategy->lowest;
         strategy->changes[each] = UINT64_MAX;
@@ -155,7 +150,7 @@ static struct choice step_choose(struct strategy *strategy, const struct search_
     if (strategy->kind == STRATEGY_PCT) return by_priority(strategy, world, choices, count);
     bool is_usual = strategy->kind == STRATEGY_USUAL ||
                     (world->deviates_of > 1 && random_below(&strategy->random, (uint64_t)world->deviates_of) > 0);
-    if (is_usual) return world->operations->usual(world, choices, count);
+    if (is_usual) return search_usual(world, choices, count);
     return choices[random_below(&strategy->random, (uint64_t)count)];
 }
 
@@ -195,7 +190,7 @@ static int exhaustive_fault_options(const struct exhaustive *exhaustive, const s
 static int options_of(const struct exhaustive *exhaustive, const struct search_world *world,
                       const struct choice *choices, int count, struct choice *options) {
     int found = 1;
-    options[0] = world->operations->usual(world, choices, count);
+    options[0] = search_usual(world, choices, count);
     if (exhaustive->deviations >= exhaustive->bound) return found;
     for (int each = 0; each < count; each++)
         if (!choice_same(choices[each], options[0])) options[found++] = choices[each];
@@ -252,7 +247,7 @@ void replay_free(struct replay *replay) {
 }
 
 struct choice replay_choose(struct replay *replay, const struct search_world *world, struct choice usual) {
-    uint64_t step = world->operations->steps_of(world, usual) + 1;
+    uint64_t step = world->taken[usual.kind][usual.who] + 1;
     for (size_t each = 0; each < replay->schedule->count; each++) {
         const struct deviation *deviation = &replay->schedule->deviations[each];
         if (replay->used[each] || deviation->step != step || !choice_same(deviation->usual, usual)) continue;

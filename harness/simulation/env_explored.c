@@ -517,7 +517,6 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->number = number;
     task->random = random_split(seed, (uint64_t)number);
     task->state = EXPLORED_TASK_ABSENT;
-    task->steps = 0;
     task->checkpoint = 0;
     task->node = WORLD_RESOURCE;
     task->stopping = false;

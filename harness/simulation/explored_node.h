@@ -12,5 +12,4 @@ struct explored_node {
     int leads;                                           /* the server that clients talk to */
     int life;                                            /* how often all connections to the leading server were lost */
     int64_t stalled_until_ns[WORLD_SERVERS];             /* no replication arrives at the server before */
-    uint64_t stream_steps[WORLD_SERVERS];
 };

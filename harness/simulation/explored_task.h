@@ -48,7 +48,6 @@ struct explored_task {
     struct coroutine coroutine;
     struct random random;
     enum explored_task_state state;
-    uint64_t steps;           /* taken in this schedule */
     int checkpoint;           /* the last one that its code has passed: an index into world->checkpoints; 0: none */
     int64_t deadline_ns;      /* the end of its sleep or wait */
     int64_t blocked_until_ns; /* by then the server answers a blocking command, by the server's clock */

@@ -55,20 +55,12 @@ static int simulated_choices(struct search_world *search, struct choice *choices
     return world_choices(world_of(search), choices);
 }
 
-static struct choice simulated_usual(const struct search_world *search, const struct choice *choices, int count) {
-    return world_usual_choice(world_of(search), choices, count);
-}
-
 static bool simulated_allows(const struct search_world *search, struct choice choice) {
     return world_allows(world_of(search), choice);
 }
 
 static bool simulated_strikes_resource(const struct search_world *search, struct choice fault) {
     return world_strikes_store(world_of(search), fault);
-}
-
-static uint64_t simulated_steps_of(const struct search_world *search, struct choice step) {
-    return world_steps_of(world_of(search), step);
 }
 
 static bool simulated_apply(struct search_world *search, struct choice choice) {
@@ -198,8 +190,14 @@ static uint64_t simulated_state(const struct search_world *search) {
 
 /* --- for results --- */
 
+/* The checkpoint behind which a fault strikes. */
 static int simulated_place(const struct search_world *search, struct choice choice) {
-    return world_checkpoint(world_of(search), choice);
+    const struct world *world = world_of(search);
+    int task = choice.who;
+    if (choice_strikes_client(choice.kind)) task *= TASKS_PER_CLIENT;
+    /* A fault of a server strikes no task: the one that took the last step stands for it. */
+    if (choice_strikes_node(choice.kind) || choice_strikes_replica(choice.kind)) task = search->current;
+    return task < 0 ? 0 : world_task_const(world, task)->checkpoint;
 }
 
 static const char *simulated_place_name(const struct search_world *search, int place) {
@@ -252,10 +250,8 @@ static const struct search_world_operations OPERATIONS = {
     .workload_draw = simulated_workload_draw,
     .begin = simulated_begin,
     .choices = simulated_choices,
-    .usual = simulated_usual,
     .allows = simulated_allows,
     .strikes_resource = simulated_strikes_resource,
-    .steps_of = simulated_steps_of,
     .apply = simulated_apply,
     .end = simulated_end,
     .target_draw = simulated_target_draw,

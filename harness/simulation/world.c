@@ -135,7 +135,6 @@ static void nodes_begin(struct world *world, struct explored_node *node) {
     if (node->life) node_scripts_forget(&node->servers[node->leads]); /* it may have loaded others since */
     node->leads = node->life = 0;
     memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
-    memset(node->stream_steps, 0, sizeof node->stream_steps);
     /* the streams of replicas are read byte by byte, so none may begin with a FLUSHALL */
     void (*reset)(struct node * node) = servers > 1 ? node_reset : node_reset_with_next;
     for (int server = 0; server < servers; server++) reset(&node->servers[server]);
@@ -152,8 +151,7 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
     history_rewind(world->history, world->prefix);
     resource_reset(&world->resource);
     world->late_count = 0;
-    world->current = -1;
-    world->clock_steps = world->steps = 0;
+    world->steps = 0;
     for (int node = 0; node < world->settings.nodes; node++) nodes_begin(world, &world->nodes[node]);
     world_record(world, (struct history_record){
                             .kind = HISTORY_PARAMETER, .name = world->names.schedule, .value = (int64_t)schedule});
@@ -174,7 +172,6 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
 static void clock_advance(struct world *world) {
     int64_t until_ns = world_next_deadline_ns(world);
     atomic_store_explicit(&world->page->mono_ns, until_ns, memory_order_release);
-    world->clock_steps++;
     for (int node = 0; node < world->settings.nodes; node++) {
         nodes_wall_set(world, &world->nodes[node]);
         world_collect_in_time(world, node);
@@ -202,21 +199,17 @@ static void late_arrive(struct world *world, struct late_command *late) {
         server_renewal_record(world, &late->origin, late->node, before, true);
     }
     late_command_drop(late);
-    late->steps++;
     world_collect(world, late->node);
 }
 
 static void stream_step(struct world *world, int number) {
     int node = replica_node(number), server = replica_server(number);
     struct explored_node *at = &world->nodes[node];
-    at->stream_steps[server]++;
     stream_arrive(&at->streams[at->leads][server]);
     world_collect(world, node);
 }
 
 static void explored_task_step(struct world *world, struct explored_task *task) {
-    task->steps++;
-    world->current = task->number;
     if (task->state == EXPLORED_TASK_SENDING && task->held_until_ns <= world_now_ns(world))
         explored_task_deliver(task, false);
     else explored_task_resume(task);

@@ -78,19 +78,6 @@ int world_choices(const struct world *world, struct choice *choices) {
     return count;
 }
 
-struct choice world_usual_choice(const struct world *world, const struct choice *choices, int count) {
-    for (int each = 0; each < count; each++)
-        if (choices[each].kind == CHOICE_TASK && choices[each].who == world->current) return choices[each];
-    return choices[0];
-}
-
-uint64_t world_steps_of(const struct world *world, struct choice choice) {
-    if (choice.kind == CHOICE_TASK) return world_task_const(world, choice.who)->steps;
-    if (choice.kind == CHOICE_STREAM)
-        return world->nodes[replica_node(choice.who)].stream_steps[replica_server(choice.who)];
-    return choice.kind == CHOICE_LATE ? world->late[choice.who].steps : world->clock_steps;
-}
-
 /* --- faults --- */
 
 /* Without it a schedule of many long faults would count beyond 64 bits of nanoseconds: 31 years. */

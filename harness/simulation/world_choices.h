@@ -8,11 +8,6 @@ extern const struct choice_space SIMULATED_CHOICES;
 /* Writes the steps that can be taken now, at most WORLD_CHOICES, and returns their number. CHOICE_CLOCK occurs only
  * alone. 0: nothing can happen any more. */
 int world_choices(const struct world *world, struct choice *choices);
-/* The step that is taken where a schedule has no deviation: that of the task that took the last step, else the first
- * one. */
-struct choice world_usual_choice(const struct world *world, const struct choice *choices, int count);
-/* The number of steps that were taken by the task, late command, stream or clock that takes this one. */
-uint64_t world_steps_of(const struct world *world, struct choice choice);
 /* Whether a choice - a step or a fault - can be made now. */
 bool world_allows(const struct world *world, struct choice choice);
 /* Whether a fault that the world allows strikes a command on its way to the resource. */

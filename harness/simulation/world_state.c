@@ -49,18 +49,6 @@ int world_message_node(const struct world *world, int number) {
     return -1;
 }
 
-/* A fault of a server strikes no task: the one that took the last step stands for it. */
-static int struck_task(const struct world *world, struct choice fault) {
-    if (choice_strikes_client(fault.kind)) return fault.who * TASKS_PER_CLIENT;
-    if (choice_strikes_node(fault.kind) || choice_strikes_replica(fault.kind)) return world->current;
-    return fault.who;
-}
-
-int world_checkpoint(const struct world *world, struct choice fault) {
-    int number = struck_task(world, fault);
-    return number < 0 ? 0 : world_task_const(world, number)->checkpoint;
-}
-
 /* By its name, not its index: the processes of one search number checkpoints in different orders. */
 static uint64_t name_mixed(uint64_t state, const char *name) {
     for (; name && *name; name++) state = mix(state, (unsigned char)*name);

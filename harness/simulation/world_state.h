@@ -53,7 +53,6 @@ struct late_command {
     bool by_watchdog;
     bool may_block;
     int64_t held_until_ns;
-    uint64_t steps; /* 1 after it has arrived */
 };
 
 /* Indexes of names in the history. */
@@ -112,8 +111,7 @@ struct world {
     /* Checkpoints that were passed in any schedule, from index 1 on; index 0: the beginning. */
     const char *checkpoints[WORLD_CHECKPOINTS];
     int checkpoint_count;
-    int current; /* the task that took the last step; -1: none */
-    uint64_t clock_steps, steps;
+    uint64_t steps;
     bool quiet;                            /* CHOICE_QUIET was made */
     bool compared;                         /* sent_first of all clients is known */
     bool opening;                          /* locks are being opened: commands are executed at once and take no steps */
@@ -137,9 +135,6 @@ void world_tell(const struct world *world, const struct heard_command *heard);
 /* Frees the command; it does not arrive any more. */
 void late_command_drop(struct late_command *late);
 
-/* The checkpoint behind which a fault strikes: the struck task's; for a fault of a server, that of the task that took
- * the last step. An index into world->checkpoints. */
-int world_checkpoint(const struct world *world, struct choice fault);
 /* A digest of the visible state: each task's checkpoint, state and reply, pauses, crashes, leading servers and the
  * resource. Leaves out the time and what servers hold. */
 uint64_t world_state_digest(const struct world *world);

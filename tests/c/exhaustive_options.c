@@ -17,7 +17,6 @@ static void everything_happens(void) {
     world->settings.nodes = WORLD_NODES;
     world->settings.replicas = WORLD_REPLICAS;
     world->client_count = WORLD_CLIENTS;
-    world->current = 0;
     for (int number = 0; number < WORLD_TASKS; number++) {
         struct explored_task *task = world_task(world, number);
         world->clients[number / TASKS_PER_CLIENT].work.place = &page.tasks[number];

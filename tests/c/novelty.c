@@ -14,16 +14,10 @@
 enum { SESSIONS = 200, ORDER = 5, TASKS = PLAYED_TASKS };
 
 static const int SECRET[ORDER] = {4, 1, 3, 0, 2};
-static uint64_t steps_of[TASKS];
 
 static bool novelty_allows(const struct search_world *world, struct choice choice) {
     (void)world;
     return choice.kind == CHOICE_TASK; /* no fault strikes */
-}
-
-static uint64_t novelty_steps_of(const struct search_world *world, struct choice step) {
-    (void)world;
-    return steps_of[step.who];
 }
 
 static struct choice choices[TASKS];
@@ -32,19 +26,19 @@ static uint64_t sum;
 /* Plays one schedule. Returns how far it followed the secret order. */
 static int play(struct novelty *novelty, struct schedule *schedule, struct strategy *strategy, struct mutant *mutant) {
     int followed = 0;
-    memset(steps_of, 0, sizeof steps_of);
-    played_current = 0;
+    memset(played_world.taken, 0, sizeof played_world.taken);
+    played_world.current = 0;
     schedule->count = 0;
     for (played_steps = 0; played_steps < ORDER; played_steps++) {
-        struct choice usual = played_usual(&played_world, choices, TASKS);
+        struct choice usual = search_usual(&played_world, choices, TASKS);
         struct choice chosen = mutant ? mutant_choose(mutant, &played_world, choices, TASKS, usual)
                                       : strategy_choose(strategy, &played_world, choices, TASKS);
         if (!choice_same(chosen, usual))
-            schedule_add(schedule, (struct deviation){usual, steps_of[usual.who] + 1, chosen});
+            schedule_add(schedule, (struct deviation){usual, played_world.taken[CHOICE_TASK][usual.who] + 1, chosen});
         if (followed == (int)played_steps && chosen.who == SECRET[followed]) followed++;
         sum = sum * 31 + (uint64_t)chosen.who;
-        steps_of[chosen.who]++;
-        played_current = chosen.who;
+        played_world.taken[CHOICE_TASK][chosen.who]++;
+        played_world.current = chosen.who;
         novelty_reach(novelty, (uint64_t)followed);
     }
     return followed;
@@ -81,7 +75,6 @@ static int sessions_that_find(bool learns) {
 
 int main(void) {
     played_operations.allows = novelty_allows;
-    played_operations.steps_of = novelty_steps_of;
     for (int task = 0; task < TASKS; task++) choices[task] = (struct choice){CHOICE_TASK, task, 0};
     int drawn = sessions_that_find(false), learned = sessions_that_find(true);
     uint64_t first = sum;

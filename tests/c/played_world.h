@@ -9,12 +9,6 @@ enum { PLAYED_CLIENTS = 3, PLAYED_TASKS = TASKS_PER_CLIENT * PLAYED_CLIENTS, PLA
 enum { PLAYED_LEASE_MS = 1000 };
 
 static uint64_t played_steps; /* of the schedule */
-static int played_current;    /* the place of the usual choice */
-
-static struct choice played_usual(const struct search_world *world, const struct choice *choices, int count) {
-    (void)world;
-    return choices[played_current < count ? played_current : 0];
-}
 
 static int played_target_count(enum choice_kind kind) {
     if (choice_strikes_node(kind)) return PLAYED_NODES;
@@ -49,7 +43,7 @@ static struct choice played_step_draw(const struct search_world *world, struct r
 }
 
 static struct search_world_operations played_operations = {
-    .usual = played_usual, .target_draw = played_target_draw, .targets = played_targets, .step_draw = played_step_draw};
+    .target_draw = played_target_draw, .targets = played_targets, .step_draw = played_step_draw};
 
 static struct search_world played_world = {.operations = &played_operations,
                                            .space = &SIMULATED_CHOICES,

@@ -21,11 +21,6 @@ static bool strategies_allows(const struct search_world *world, struct choice ch
     return played_steps >= allowed_from && (!allows || allows(choice));
 }
 
-static uint64_t strategies_steps_of(const struct search_world *world, struct choice step) {
-    (void)world;
-    return step.kind == CHOICE_TASK ? played_steps : 0;
-}
-
 /* Where each task is: the node that it talks to, or the resource; and the name of its situation. */
 static struct {
     int node;
@@ -57,12 +52,11 @@ static struct choice choices[TASKS];
 
 static void world_reset(void) {
     played_operations.allows = strategies_allows;
-    played_operations.steps_of = strategies_steps_of;
     played_operations.strikes_resource = strategies_strikes_resource;
     played_operations.situation = strategies_situation;
     played_operations.aimed = strategies_aimed;
     played_steps = 0;
-    played_current = 0;
+    played_world.current = 0;
     allowed_from = 0;
     allows = NULL;
     for (int task = 0; task < TASKS; task++) choices[task] = (struct choice){CHOICE_TASK, task, 0};
@@ -124,7 +118,7 @@ static void say_others(void) {
     strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, 1, &none, HORIZON, NULL);
     for (int each = 0; each < SEEDS; each++) uniform[strategy_choose(&strategy, &played_world, choices, TASKS).who]++;
     strategy_begin(&strategy, &played_world, STRATEGY_USUAL, FAULTS_DRAWN, 1, &none, HORIZON, NULL);
-    played_current = 4;
+    played_world.current = 4;
     for (int each = 0; each < SEEDS; each++) usual[strategy_choose(&strategy, &played_world, choices, TASKS).who]++;
     say("uniform", uniform, TASKS);
     say("usual", usual, TASKS);
@@ -371,7 +365,8 @@ static void say_replay(void) {
     allows = no_crash;
     replay_begin(&replay, &schedule);
     for (int each = 0; each < 10; each++) {
-        played_steps = (uint64_t)each / 2; /* each step is asked for twice: a deviation is used once */
+        played_world.taken[CHOICE_TASK][usual.who] =
+            (uint64_t)each / 2; /* each step is asked for twice: a deviation is used once */
         struct choice chosen = replay_choose(&replay, &played_world, usual);
         kinds[each] = chosen.kind == CHOICE_TASK ? 0 : chosen.kind == CHOICE_PAUSE ? 1 : 2;
         whom[each] = chosen.who;
