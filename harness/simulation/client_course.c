@@ -62,7 +62,7 @@ static void turn(struct explored_client *client) {
 static int64_t late_until_ns(const struct world *world) {
     int64_t until_ns = 0;
     for (int each = 0; each < world->late_count; each++)
-        if (world->late[each].command && world->late[each].held_until_ns >= until_ns)
+        if (world->late[each].bytes && world->late[each].held_until_ns >= until_ns)
             until_ns = world->late[each].held_until_ns + 1;
     for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
         const struct explored_task *task = world_task_const(world, number);

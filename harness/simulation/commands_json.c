@@ -59,34 +59,34 @@ static json_t *elements_json(const redisReply *reply) {
     return words;
 }
 
-static json_t *words_json(redisReader *reader, const char *command, size_t length) {
+static json_t *words_json(redisReader *reader, const struct sent_command *command) {
     void *parsed = NULL;
-    redisReaderFeed(reader, command, length);
+    redisReaderFeed(reader, command->bytes, command->length);
     redisReaderGetReply(reader, &parsed);
     json_t *words = elements_json(parsed);
     freeReplyObject(parsed);
     return words;
 }
 
-void commands_json_tell(void *context, const struct heard_command *heard) {
+void commands_json_tell(void *context, const struct sent_command *command, enum heard_fate fate,
+                        const redisReply *reply) {
     struct commands_json *self = context;
-    json_t *command =
-        json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
-                  heard->client + 1, "watchdog", (int)heard->by_watchdog, "node", heard->node + 1, "words",
-                  words_json(self->reader, heard->command, heard->length), "fate", FATES[heard->fate]);
-    if (heard->reply) json_object_set_new(command, "answer", reply_json(heard->reply));
-    json_array_append_new(self->list, command);
+    json_t *heard = json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
+                              command->client + 1, "watchdog", (int)command->by_watchdog, "node", command->node + 1,
+                              "words", words_json(self->reader, command), "fate", FATES[fate]);
+    if (reply) json_object_set_new(heard, "answer", reply_json(reply));
+    json_array_append_new(self->list, heard);
 }
 
-void commands_json_strike(void *context, const struct struck_command *struck) {
+void commands_json_strike(void *context, enum choice_kind fault, const struct sent_command *command,
+                          const redisReply *message) {
     struct commands_json *self = context;
     char line[SCHEDULE_LINE];
-    json_t *words =
-        struck->message ? elements_json(struck->message) : words_json(self->reader, struck->command, struck->length);
+    json_t *words = message ? elements_json(message) : words_json(self->reader, command);
     deviation_write(self->space, &self->schedule->deviations[self->schedule->count - 1], line);
     json_array_append_new(self->strikes,
                           json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
-                                    (json_int_t)world_now_ns(self->world), "fault", choice_fault_name(struck->fault),
-                                    "client", struck->client + 1, "watchdog", (int)struck->by_watchdog, "node",
-                                    struck->node + 1, "words", words));
+                                    (json_int_t)world_now_ns(self->world), "fault", choice_fault_name(fault), "client",
+                                    command->client + 1, "watchdog", (int)command->by_watchdog, "node",
+                                    command->node + 1, "words", words));
 }

@@ -20,5 +20,7 @@ struct commands_json {
     redisReader *reader;
 };
 
-void commands_json_tell(void *context, const struct heard_command *heard);
-void commands_json_strike(void *context, const struct struck_command *struck);
+void commands_json_tell(void *context, const struct sent_command *command, enum heard_fate fate,
+                        const redisReply *reply);
+void commands_json_strike(void *context, enum choice_kind fault, const struct sent_command *command,
+                          const redisReply *message);

@@ -63,7 +63,7 @@ redisReply *world_store_exchange(struct world *world, const char *command, size_
 /* A command on a connection to a master that is gone does not arrive; the next command makes a new connection. The live
  * environment does the same: it never sends a command twice. */
 static bool connection_holds(struct explored_task *task) {
-    int life = task->world->nodes[task->node].life, *connected = &task->connected_in[task->node];
+    int life = task->world->nodes[task->command.node].life, *connected = &task->connected_in[task->command.node];
     bool holds = *connected == NOT_CONNECTED || *connected == life;
     *connected = holds ? life : NOT_CONNECTED;
     if (!holds) task->deadline_ns = shared_page_mono_ns(task->world->page);
@@ -73,14 +73,15 @@ static bool connection_holds(struct explored_task *task) {
 /* Executes the task's command. NULL: the server has not answered yet, or the connection is lost. */
 static redisReply *explored_exchange(struct explored_task *task) {
     struct world *world = task->world;
-    if (task->node == WORLD_RESOURCE) return world_store_exchange(world, task->command, task->length);
+    if (task->command.node == WORLD_RESOURCE)
+        return world_store_exchange(world, task->command.bytes, task->command.length);
     if (!connection_holds(task)) return NULL;
-    struct node_connection *connection = &task->connections[task->node];
-    node_connection_retarget(connection, world_node(world, task->node));
-    redisReply *reply = node_script_load(connection->node, task->command, task->length);
+    struct node_connection *connection = &task->connections[task->command.node];
+    node_connection_retarget(connection, world_node(world, task->command.node));
+    redisReply *reply = node_script_load(connection->node, task->command.bytes, task->command.length);
     if (reply) return reply;
-    node_connection_send(connection, task->command, task->length);
-    if (!task->may_block) return node_connection_receive(connection);
+    node_connection_send(connection, task->command.bytes, task->command.length);
+    if (!task->command.may_block) return node_connection_receive(connection);
     node_catch_up(connection->node);
     return node_connection_poll(connection);
 }
@@ -94,10 +95,10 @@ static void push_keep(const struct world *world, struct listener *listener, redi
 
 /* Sends SUBSCRIBE or UNSUBSCRIBE and returns the confirmation; keeps messages that arrive before it. */
 static redisReply *listener_exchange(struct explored_task *task) {
-    struct listener *listener = &task->listeners[task->node];
-    const char *verb = task->command_kind == COMMAND_SUBSCRIBE ? "subscribe" : "unsubscribe";
-    node_connection_retarget(&listener->connection, world_node(task->world, task->node));
-    node_connection_send(&listener->connection, task->command, task->length);
+    struct listener *listener = &task->listeners[task->command.node];
+    const char *verb = task->command.kind == COMMAND_SUBSCRIBE ? "subscribe" : "unsubscribe";
+    node_connection_retarget(&listener->connection, world_node(task->world, task->command.node));
+    node_connection_send(&listener->connection, task->command.bytes, task->command.length);
     for (;;) {
         redisReply *reply = node_connection_receive(&listener->connection);
         if (!redis_push_is(reply, "message")) {
@@ -117,8 +118,8 @@ static void listener_collect(const struct world *world, struct listener *listene
 
 /* Whether the server at a node has the task's command and has not answered it. */
 static bool is_blocked(const struct explored_task *task, int node) {
-    return task->state == EXPLORED_TASK_AWAITING && task->arrived && task->may_block && !task->raw &&
-           task->node == node;
+    return task->state == EXPLORED_TASK_AWAITING && task->arrived && task->command.may_block && !task->raw &&
+           task->command.node == node;
 }
 
 static bool any_task_waits(struct world *world, int node) {
@@ -155,7 +156,7 @@ void world_collect(struct world *world, int node) {
         task->raw = node_connection_poll(&task->connections[node]);
         if (!task->raw) continue;
         task->answered_ns = shared_page_mono_ns(world->page);
-        explored_task_tell(task, HEARD_ANSWERED_LATE, task->raw);
+        world_tell(task->world, &task->command, HEARD_ANSWERED_LATE, task->raw);
     }
 }
 
@@ -165,20 +166,9 @@ void world_collect_in_time(struct world *world, int node) {
 
 /* --- a task's steps --- */
 
-void explored_task_tell(const struct explored_task *task, enum heard_fate fate, const redisReply *reply) {
-    const struct heard_command heard = {.client = task->number / TASKS_PER_CLIENT,
-                                        .by_watchdog = task->number % TASKS_PER_CLIENT != 0,
-                                        .node = task->node,
-                                        .command = task->command,
-                                        .length = task->length,
-                                        .reply = reply,
-                                        .fate = fate};
-    world_tell(task->world, &heard);
-}
-
 static enum heard_fate fate_of(const struct explored_task *task, const redisReply *reply, bool lost) {
     if (reply) return lost ? HEARD_ANSWER_LOST : HEARD_ANSWERED;
-    return task->may_block ? HEARD_WAITS : HEARD_LOST;
+    return task->command.may_block ? HEARD_WAITS : HEARD_LOST;
 }
 
 bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) {
@@ -188,7 +178,7 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
     case EXPLORED_TASK_SENDING: return task->held_until_ns && due;
     case EXPLORED_TASK_AWAITING: return (task->raw && task->reply_held_until_ns <= now_ns) || due;
     case EXPLORED_TASK_SLEEPING: return task->stopping || due;
-    case EXPLORED_TASK_LISTENING: return task->listeners[task->node].pushes.count > 0 || due;
+    case EXPLORED_TASK_LISTENING: return task->listeners[task->command.node].pushes.count > 0 || due;
     case EXPLORED_TASK_JOINING: return !explored_client_of(task)->watchdog.coroutine.active;
     default: return false;
     }
@@ -196,10 +186,10 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
 
 void explored_task_deliver(struct explored_task *task, bool lost) {
     struct world *world = task->world;
-    redisReply *before = server_renewal_before(world, &task->origin, task->node, task->command, task->length);
-    redisReply *reply = task->command_kind == COMMAND_REQUEST ? explored_exchange(task) : listener_exchange(task);
-    server_renewal_record(world, &task->origin, task->node, before, reply != NULL);
-    explored_task_tell(task, fate_of(task, reply, lost), reply);
+    redisReply *before = server_renewal_before(world, &task->command);
+    redisReply *reply = task->command.kind == COMMAND_REQUEST ? explored_exchange(task) : listener_exchange(task);
+    server_renewal_record(world, &task->command, before, reply != NULL);
+    world_tell(task->world, &task->command, fate_of(task, reply, lost), reply);
     if (lost && reply) freeReplyObject(reply);
     task->raw = lost ? NULL : reply;
     task->state = EXPLORED_TASK_AWAITING;
@@ -207,7 +197,7 @@ void explored_task_deliver(struct explored_task *task, bool lost) {
     task->arrived_ns = task->answered_ns = shared_page_mono_ns(world->page);
     task->held_until_ns = 0;
     task->unsent = false;
-    world_collect(world, task->node);
+    world_collect(world, task->command.node);
 }
 
 /* What Redis answers while a script runs for too long. */
@@ -220,7 +210,7 @@ void explored_task_refuse(struct explored_task *task) {
     task->raw = reply;
     task->state = EXPLORED_TASK_AWAITING;
     task->arrived = true;
-    explored_task_tell(task, HEARD_REFUSED, task->raw);
+    world_tell(task->world, &task->command, HEARD_REFUSED, task->raw);
 }
 
 void explored_task_resume(struct explored_task *task) {
@@ -257,27 +247,26 @@ bool explored_task_duplicate(struct explored_task *task) {
     struct world *world = task->world;
     if (world->late_count == WORLD_LATE) return false;
     struct late_command *late = &world->late[world->late_count++];
-    *late = (struct late_command){.node = task->node,
-                                  .origin = task->origin,
-                                  .by_watchdog = task->number % TASKS_PER_CLIENT != 0,
-                                  .length = task->length,
-                                  .may_block = task->may_block,
-                                  .held_until_ns = task->held_until_ns,
-                                  .command = malloc(task->length)};
-    if (!late->command) abort();
-    memcpy(late->command, task->command, task->length);
+    *late = (struct late_command){
+        .command = task->command, .held_until_ns = task->held_until_ns, .bytes = malloc(task->command.length)};
+    if (!late->bytes) abort();
+    memcpy(late->bytes, task->command.bytes, task->command.length);
+    late->command.bytes = late->bytes;
     return true;
 }
 
 /* Runs a command until its reply has arrived or its time limit is over. False: no reply. */
-static bool explored_command_run(struct explored_task *task, int node, const char *command, size_t length,
-                                 int64_t limit_ns, bool may_block) {
+static bool explored_command_run(struct explored_task *task, struct sent_command command, int64_t limit_ns) {
     struct world *world = task->world;
-    bool sits = may_block && limit_ns != INT64_MAX;
-    task->node = node;
+    const struct client *work = &explored_client_of(task)->work;
+    bool sits = command.may_block && limit_ns != INT64_MAX, to_node = command.node != WORLD_RESOURCE;
+    reply_drop(task);
     task->command = command;
-    task->length = length;
-    task->may_block = may_block;
+    task->command.client = task->number / TASKS_PER_CLIENT;
+    task->command.by_watchdog = task->number % TASKS_PER_CLIENT != 0;
+    task->command.op = work->op;
+    task->command.grant = work->grant;
+    task->command.renews = task->command.by_watchdog || work->renewing;
     task->arrived = false;
     task->held_until_ns = 0;
     task->unsent = false;
@@ -285,9 +274,8 @@ static bool explored_command_run(struct explored_task *task, int node, const cha
     task->blocked_until_ns = sits ? deadline_after(task, limit_ns + ENV_NS_PER_MS) : INT64_MAX;
     if (sits) limit_ns += (1 + REPLY_LIMIT_MS) * (int64_t)ENV_NS_PER_MS;
     if (is_gone(task)) return false;
-    task->origin = server_renewal_origin(task);
-    if (node != WORLD_RESOURCE) server_renewal_keep(explored_client_of(task), command, length);
-    if (node != WORLD_RESOURCE && task->attempt_ns == NO_ATTEMPT) task->attempt_ns = explored_mono_ns(&task->env);
+    if (to_node) server_renewal_keep(explored_client_of(task), command.bytes, command.length);
+    if (to_node && task->attempt_ns == NO_ATTEMPT) task->attempt_ns = explored_mono_ns(&task->env);
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
     /* A reply that comes after its code has given the command up comes on a connection that nobody reads any more. */
@@ -296,8 +284,8 @@ static bool explored_command_run(struct explored_task *task, int node, const cha
     if (task->raw) return true;
     /* Its task has given it up while it was on its way: it arrives late, or is lost if there are too many late
      * commands. */
-    if (!task->arrived && !task->unsent && task->command_kind == COMMAND_REQUEST) (void)explored_task_duplicate(task);
-    if (task->arrived && may_block) node_connection_close(&task->connections[node]);
+    if (!task->arrived && !task->unsent && command.kind == COMMAND_REQUEST) (void)explored_task_duplicate(task);
+    if (task->arrived && command.may_block) node_connection_close(&task->connections[command.node]);
     return false;
 }
 
@@ -305,17 +293,15 @@ static const struct env_reply *explored_command(struct env *env, int node, const
                                                 int64_t limit_ns, bool may_block) {
     struct explored_task *task = explored_task_of(env);
     if (node < 0 || node >= task->world->settings.nodes) abort();
-    reply_drop(task);
-    task->command_kind = COMMAND_REQUEST;
-    if (explored_command_run(task, node, command, length, limit_ns, may_block)) env_reply_fill(&task->reply, task->raw);
+    const struct sent_command sent = {.node = node, .bytes = command, .length = length, .may_block = may_block};
+    if (explored_command_run(task, sent, limit_ns)) env_reply_fill(&task->reply, task->raw);
     return &task->reply;
 }
 
 const struct env_reply *explored_resource_exchange(void *holder, const char *command, size_t length) {
     struct explored_task *worker = holder;
-    reply_drop(worker);
-    worker->command_kind = COMMAND_REQUEST;
-    if (explored_command_run(worker, WORLD_RESOURCE, command, length, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false))
+    const struct sent_command sent = {.node = WORLD_RESOURCE, .bytes = command, .length = length};
+    if (explored_command_run(worker, sent, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS))
         env_reply_fill(&worker->reply, worker->raw);
     return &worker->reply;
 }
@@ -326,10 +312,8 @@ static enum outcome listener_change(struct explored_task *task, enum command_kin
     int bytes =
         redisFormatCommand(&command, "%s %b", verb == COMMAND_SUBSCRIBE ? "SUBSCRIBE" : "UNSUBSCRIBE", channel, length);
     if (bytes < 0) abort();
-    reply_drop(task);
-    task->command_kind = verb;
-    bool answered =
-        explored_command_run(task, node, command, (size_t)bytes, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS, false);
+    const struct sent_command sent = {.kind = verb, .node = node, .bytes = command, .length = (size_t)bytes};
+    bool answered = explored_command_run(task, sent, REPLY_LIMIT_MS * (int64_t)ENV_NS_PER_MS);
     redisFreeCommand(command);
     return answered && task->raw->type == REDIS_REPLY_ARRAY ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
@@ -341,18 +325,18 @@ static void listener_drop(struct listener *listener) {
 }
 
 void explored_task_disconnect(struct explored_task *task, int node) {
-    bool concerned = task->node == node && !task->raw;
+    bool concerned = task->command.node == node && !task->raw;
     bool waits = task->state == EXPLORED_TASK_SENDING || task->state == EXPLORED_TASK_AWAITING ||
                  task->state == EXPLORED_TASK_LISTENING;
     listener_drop(&task->listeners[node]);
     if (!concerned || !waits) return;
     if (task->state == EXPLORED_TASK_SENDING) {
-        explored_task_tell(task, HEARD_LOST, NULL);
+        world_tell(task->world, &task->command, HEARD_LOST, NULL);
         task->state = EXPLORED_TASK_AWAITING;
     }
-    if (task->arrived && task->may_block) node_connection_close(&task->connections[node]);
-    task->may_block = false; /* the server no longer keeps it waiting */
-    task->arrived = true;    /* or is lost: no reply comes any more */
+    if (task->arrived && task->command.may_block) node_connection_close(&task->connections[node]);
+    task->command.may_block = false; /* the server no longer keeps it waiting */
+    task->arrived = true;            /* or is lost: no reply comes any more */
     task->deadline_ns = shared_page_mono_ns(task->world->page);
 }
 
@@ -385,7 +369,7 @@ static const struct env_reply *explored_message(struct env *env, int node, int64
     if (is_gone(task) || listener->channels == 0) return &task->reply; /* the connection was lost */
     do {
         if (listener->pushes.count == 0) {
-            task->node = node;
+            task->command.node = node;
             wait_as(task, EXPLORED_TASK_LISTENING, deadline_ns);
         }
         reply_drop(task);
@@ -518,7 +502,8 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     task->random = random_split(seed, (uint64_t)number);
     task->state = EXPLORED_TASK_ABSENT;
     task->checkpoint = 0;
-    task->node = WORLD_RESOURCE;
+    task->command = (struct sent_command){
+        .node = WORLD_RESOURCE, .client = number / TASKS_PER_CLIENT, .by_watchdog = number % TASKS_PER_CLIENT != 0};
     task->stopping = false;
     task->reply_held_until_ns = 0;
     task->attempt_ns = NO_ATTEMPT;
@@ -528,9 +513,9 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
 
 /* Frees what a task kept of the schedule. Its connections stay open, except those with an outstanding reply. */
 static void explored_env_reset(struct explored_task *task) {
-    bool waited_on = task->arrived && task->may_block && !task->raw && task->node != WORLD_RESOURCE;
+    bool waited_on = task->arrived && task->command.may_block && !task->raw && task->command.node != WORLD_RESOURCE;
     reply_drop(task);
-    if (waited_on) node_connection_close(&task->connections[task->node]);
+    if (waited_on) node_connection_close(&task->connections[task->command.node]);
     for (int node = 0; node < task->world->settings.nodes; node++) listener_drop(&task->listeners[node]);
     task->arrived = false;
 }

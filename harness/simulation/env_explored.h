@@ -23,8 +23,6 @@ void explored_task_delay(struct explored_task *task, int64_t by_ns);
 void explored_task_deliver(struct explored_task *task, bool lost);
 /* The task's command arrives at a busy node, which answers with an error and executes nothing. */
 void explored_task_refuse(struct explored_task *task);
-/* Tells the world's witness what became of the task's command. `reply`: the caller's; or NULL. */
-void explored_task_tell(const struct explored_task *task, enum heard_fate fate, const redisReply *reply);
 /* A copy of the task's command becomes a late command. False: there are WORLD_LATE of them already. */
 bool explored_task_duplicate(struct explored_task *task);
 /* The task's connections to a node are lost. */

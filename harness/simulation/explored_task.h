@@ -14,9 +14,17 @@ struct world;
 
 enum { WORLD_RESOURCE = -1 /* the node of a command that goes to the resource */ };
 
-/* What a client was doing when it sent a command. */
-struct command_origin {
+enum command_kind { COMMAND_REQUEST, COMMAND_SUBSCRIBE, COMMAND_UNSUBSCRIBE };
+
+/* A command that a client has sent, and what the client was doing then. */
+struct sent_command {
+    enum command_kind kind;
+    int node; /* or WORLD_RESOURCE */
+    const char *bytes;
+    size_t length;
+    bool may_block; /* the server may answer later, as BLPOP does */
     int client;
+    bool by_watchdog;   /* and not by the client's worker */
     uint32_t op, grant; /* its latest operation; the grant that it had not released, 0: none */
     bool renews;        /* sent by its watchdog, or in a renewal that it has invoked */
 };
@@ -30,8 +38,6 @@ enum explored_task_state {
     EXPLORED_TASK_LISTENING,  /* waits for a message on its subscriptions to a node */
     EXPLORED_TASK_JOINING,    /* a worker waits for the end of its watchdog */
 };
-
-enum command_kind { COMMAND_REQUEST, COMMAND_SUBSCRIBE, COMMAND_UNSUBSCRIBE };
 
 /* A connection that carries only subscriptions, and the messages that have arrived on it. */
 struct listener {
@@ -48,16 +54,10 @@ struct explored_task {
     struct coroutine coroutine;
     struct random random;
     enum explored_task_state state;
-    int checkpoint;           /* the last one that its code has passed: an index into world->checkpoints; 0: none */
-    int64_t deadline_ns;      /* the end of its sleep or wait */
-    int64_t blocked_until_ns; /* by then the server answers a blocking command, by the server's clock */
-    /* The current command: */
-    enum command_kind command_kind;
-    struct command_origin origin;
-    int node; /* or WORLD_RESOURCE, also before the first one of a schedule */
-    const char *command;
-    size_t length;
-    bool may_block; /* the server may answer later, as BLPOP does */
+    int checkpoint;              /* the last one that its code has passed: an index into world->checkpoints; 0: none */
+    int64_t deadline_ns;         /* the end of its sleep or wait */
+    int64_t blocked_until_ns;    /* by then the server answers a blocking command, by the server's clock */
+    struct sent_command command; /* the current one; its node: of the messages that the task waits for */
     bool arrived;
     int64_t held_until_ns;           /* it does not arrive before; 0: not held */
     bool unsent;                     /* held because its client was paused before it sent the command */

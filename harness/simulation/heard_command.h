@@ -1,11 +1,8 @@
 /* What servers heard and answered, command by command: for an observer of a schedule that is replayed. */
 #pragma once
 
-#include <hiredis/hiredis.h>
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "harness/search/choice.h"
+#include "harness/simulation/explored_task.h"
 
 enum heard_fate {
     HEARD_ANSWERED,
@@ -18,31 +15,13 @@ enum heard_fate {
     HEARD_FATES
 };
 
-struct heard_command {
-    int client;       /* index */
-    bool by_watchdog; /* and not by the client's worker */
-    int node;         /* or WORLD_RESOURCE */
-    const char *command;
-    size_t length;           /* in bytes, of the command as it is sent */
-    const redisReply *reply; /* or NULL */
-    enum heard_fate fate;
-};
-
-/* What a fault strikes that loses, delays, refuses or repeats one command, or loses one message. */
-struct struck_command {
-    enum choice_kind fault;
-    int client; /* index */
-    bool by_watchdog;
-    int node;                  /* or WORLD_RESOURCE */
-    const char *command;       /* NULL: a message is lost */
-    size_t length;             /* in bytes, of the command */
-    const redisReply *message; /* NULL: a command is struck */
-};
-
-/* `tell` is called at the moment at which the server hears the command, or answers it late, `strike` before the fault
- * acts. Everything that they get belongs to the world. */
+/* Everything that these functions get belongs to the world. */
 struct command_witness {
-    void (*tell)(void *context, const struct heard_command *heard);
-    void (*strike)(void *context, const struct struck_command *struck);
+    /* A server hears the command, or answers it late. `reply` may be NULL. */
+    void (*tell)(void *context, const struct sent_command *command, enum heard_fate fate, const redisReply *reply);
+    /* A fault loses, delays, refuses or repeats the command, or loses the message, which has come from its node. It has
+     * not acted yet. `message` is NULL: the command is struck. */
+    void (*strike)(void *context, enum choice_kind fault, const struct sent_command *command,
+                   const redisReply *message);
     void *context;
 };

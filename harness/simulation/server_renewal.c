@@ -7,14 +7,6 @@
 
 static const int64_t NEVER = -1; /* expires */
 
-struct command_origin server_renewal_origin(const struct explored_task *task) {
-    const struct client *work = &task->world->clients[task->number / TASKS_PER_CLIENT].work;
-    return (struct command_origin){.client = task->number / TASKS_PER_CLIENT,
-                                   .op = work->op,
-                                   .grant = work->grant,
-                                   .renews = task->number % TASKS_PER_CLIENT != 0 || work->renewing};
-}
-
 void server_renewal_keep(struct explored_client *client, const char *command, size_t length) {
     struct sent_bytes *sent = &client->sent;
     if (sent->length + length > sent->room) {
@@ -93,17 +85,15 @@ static void effect_add(const struct world *world, int client, const redisReply *
 
 /* --- records --- */
 
-redisReply *server_renewal_before(struct world *world, const struct command_origin *origin, int node,
-                                  const char *command, size_t length) {
-    bool heard = origin->renews && node != WORLD_RESOURCE && !world->clients[origin->client].gone &&
-                 memmem(command, length, WORLD_LOCK_NAME, sizeof WORLD_LOCK_NAME - 1);
-    return heard ? node_keys(world_node(world, node), false) : NULL;
+redisReply *server_renewal_before(struct world *world, const struct sent_command *command) {
+    bool heard = command->renews && command->node != WORLD_RESOURCE && !world->clients[command->client].gone &&
+                 memmem(command->bytes, command->length, WORLD_LOCK_NAME, sizeof WORLD_LOCK_NAME - 1);
+    return heard ? node_keys(world_node(world, command->node), false) : NULL;
 }
 
-void server_renewal_record(struct world *world, const struct command_origin *origin, int node, redisReply *before,
-                           bool heard) {
-    const struct explored_client *client = &world->clients[origin->client];
-    struct node *server = world_node(world, node);
+void server_renewal_record(struct world *world, const struct sent_command *command, redisReply *before, bool heard) {
+    const struct explored_client *client = &world->clients[command->client];
+    struct node *server = world_node(world, command->node);
     if (!before) return;
     if (heard) {
         redisReply *after = node_keys(server, false);
@@ -111,12 +101,12 @@ void server_renewal_record(struct world *world, const struct command_origin *ori
         struct history_record record = {.kind = HISTORY_SERVER_RENEWAL,
                                         .outcome = after->elements < before->elements ? OUTCOME_OK : OUTCOME_REFUSED,
                                         .name = world->names.resource,
-                                        .op = origin->op,
-                                        .grant = origin->grant};
+                                        .op = command->op,
+                                        .grant = command->grant};
         int64_t marked_ms = 0;
         for (size_t each = 0; each < after->elements; each++) {
-            int64_t left_ms = own_left_ms(world, origin->client, after->element[each], now_ms);
-            effect_add(world, origin->client, before, after->element[each], &record);
+            int64_t left_ms = own_left_ms(world, command->client, after->element[each], now_ms);
+            effect_add(world, command->client, before, after->element[each], &record);
             record.value = longer(record.value, left_ms);
             if (has_marked(client, after->element[each])) marked_ms = longer(marked_ms, left_ms);
         }

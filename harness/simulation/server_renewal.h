@@ -4,15 +4,11 @@
 
 #include "harness/simulation/world_state.h"
 
-/* What a task's client is doing as it sends a command. */
-struct command_origin server_renewal_origin(const struct explored_task *task);
 /* Keeps the bytes of what a client sends: by them a key is known as its own. */
 void server_renewal_keep(struct explored_client *client, const char *command, size_t length);
 
 /* Call it before a command arrives. The leading server's keys, or NULL: the command renews nothing, or does not name
  * the lock. Give it to server_renewal_record. */
-redisReply *server_renewal_before(struct world *world, const struct command_origin *origin, int node,
-                                  const char *command, size_t length);
+redisReply *server_renewal_before(struct world *world, const struct sent_command *command);
 /* Call it after the command; `heard`: the server has executed it. Frees `before`, which may be NULL. */
-void server_renewal_record(struct world *world, const struct command_origin *origin, int node, redisReply *before,
-                           bool heard);
+void server_renewal_record(struct world *world, const struct sent_command *command, redisReply *before, bool heard);

@@ -167,7 +167,7 @@ static uint64_t simulated_situation(const struct search_world *search, struct ch
     const struct world *world = world_of(search);
     if (step.kind != CHOICE_TASK) return 0;
     const struct explored_task *task = world_task_const(world, step.who);
-    bool to_resource = task->state == EXPLORED_TASK_SENDING && task->node == WORLD_RESOURCE;
+    bool to_resource = task->state == EXPLORED_TASK_SENDING && task->command.node == WORLD_RESOURCE;
     uint64_t name = mix(0, (uint64_t)task->state << 8 | (uint64_t)(step.who % TASKS_PER_CLIENT) << 4 | to_resource);
     for (const char *letter = world->checkpoints[task->checkpoint]; letter && *letter; letter++)
         name = mix(name, (unsigned char)*letter);
@@ -175,7 +175,7 @@ static uint64_t simulated_situation(const struct search_world *search, struct ch
 }
 
 static struct choice simulated_aimed(const struct search_world *search, struct choice fault, struct choice step) {
-    int task = step.who, node = world_task_const(world_of(search), task)->node;
+    int task = step.who, node = world_task_const(world_of(search), task)->command.node;
     if (choice_strikes_client(fault.kind)) fault.who = task / TASKS_PER_CLIENT;
     else if (choice_strikes_message(fault.kind)) fault.who = task;
     else if (choice_strikes_node(fault.kind) && node >= 0) fault.who = node;

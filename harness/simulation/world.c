@@ -180,26 +180,20 @@ static void clock_advance(struct world *world) {
 }
 
 static void late_arrive(struct world *world, struct late_command *late) {
-    const struct heard_command heard = {.client = late->origin.client,
-                                        .by_watchdog = late->by_watchdog,
-                                        .node = late->node,
-                                        .command = late->command,
-                                        .length = late->length,
-                                        .fate = HEARD_LATE};
-    world_tell(world, &heard);
-    if (late->node == WORLD_RESOURCE) {
-        redisReply *reply = world_store_exchange(world, late->command, late->length);
-        freeReplyObject(reply);
+    const struct sent_command *command = &late->command;
+    world_tell(world, command, HEARD_LATE, NULL);
+    if (command->node == WORLD_RESOURCE) {
+        freeReplyObject(world_store_exchange(world, command->bytes, command->length));
     } else {
-        redisReply *before = server_renewal_before(world, &late->origin, late->node, late->command, late->length);
-        late->connection.node = world_node(world, late->node);
-        node_connection_send(&late->connection, late->command, late->length);
+        redisReply *before = server_renewal_before(world, command);
+        late->connection.node = world_node(world, command->node);
+        node_connection_send(&late->connection, command->bytes, command->length);
         node_settle(late->connection.node);
         node_connection_close(&late->connection);
-        server_renewal_record(world, &late->origin, late->node, before, true);
+        server_renewal_record(world, command, before, true);
     }
     late_command_drop(late);
-    world_collect(world, late->node);
+    world_collect(world, command->node);
 }
 
 static void stream_step(struct world *world, int number) {

@@ -15,7 +15,7 @@ static bool explored_task_enabled(const struct world *world, int number) {
 
 static bool late_enabled(const struct world *world, int number) {
     const struct late_command *late = &world->late[number];
-    return late->command && late->held_until_ns <= world_now_ns(world);
+    return late->bytes && late->held_until_ns <= world_now_ns(world);
 }
 
 static bool stream_waits(const struct world *world, int node, int server) {
@@ -59,7 +59,7 @@ int64_t world_next_deadline_ns(const struct world *world) {
             if (stream_waits(world, node, server))
                 until_ns = sooner(until_ns, world->nodes[node].stalled_until_ns[server], now);
     for (int each = 0; each < world->late_count; each++)
-        if (world->late[each].command) until_ns = sooner(until_ns, world->late[each].held_until_ns, now);
+        if (world->late[each].bytes) until_ns = sooner(until_ns, world->late[each].held_until_ns, now);
     return until_ns;
 }
 
@@ -98,7 +98,7 @@ static bool is_on_its_way(const struct world *world, int number) {
         world->clients[number / TASKS_PER_CLIENT].gone)
         return false;
     const struct explored_task *task = world_task_const(world, number);
-    return task->state == EXPLORED_TASK_SENDING && task->command_kind == COMMAND_REQUEST && !task->held_until_ns;
+    return task->state == EXPLORED_TASK_SENDING && task->command.kind == COMMAND_REQUEST && !task->held_until_ns;
 }
 
 static bool client_lives(const struct world *world, int number) {
@@ -147,7 +147,7 @@ static bool no_fault_lasts(const struct world *world) {
         if (client->paused_until_ns && !client->gone) return false;
     }
     for (int each = 0; each < world->late_count; each++)
-        if (world->late[each].command) return false;
+        if (world->late[each].bytes) return false;
     for (int node = 0; node < world->settings.nodes; node++)
         for (int server = 1; server <= world->settings.replicas; server++)
             if (world->nodes[node].stalled_until_ns[server] > world_now_ns(world)) return false;
@@ -175,7 +175,8 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_DUPLICATE_REQUEST: return is_on_its_way(world, who) && world->late_count < WORLD_LATE;
     case CHOICE_QUIET: return !world->quiet && no_fault_lasts(world);
     case CHOICE_LOSE_MESSAGE: return has_message(world, who);
-    case CHOICE_ERROR_REPLY: return is_on_its_way(world, who) && world_task_const(world, who)->node != WORLD_RESOURCE;
+    case CHOICE_ERROR_REPLY:
+        return is_on_its_way(world, who) && world_task_const(world, who)->command.node != WORLD_RESOURCE;
     case CHOICE_LOSE_REPLY:
     case CHOICE_DROP_REQUEST: return is_on_its_way(world, who);
     case CHOICE_HOLD_REPLY:

@@ -12,7 +12,7 @@ int world_choices(const struct world *world, struct choice *choices);
 bool world_allows(const struct world *world, struct choice choice);
 /* Whether a fault that the world allows strikes a command on its way to the resource. */
 static inline bool world_strikes_store(const struct world *world, struct choice fault) {
-    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->node == WORLD_RESOURCE;
+    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->command.node == WORLD_RESOURCE;
 }
 /* The next moment at which anything can change; or INT64_MAX. */
 int64_t world_next_deadline_ns(const struct world *world);

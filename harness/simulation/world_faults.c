@@ -61,7 +61,7 @@ static void connections_end(struct world *world, int node) {
     for (int each = 0; each < TASKS_PER_CLIENT * world->client_count; each++)
         explored_task_disconnect(world_task(world, each), node);
     for (int each = 0; each < world->late_count; each++)
-        if (world->late[each].node == node) late_command_drop(&world->late[each]);
+        if (world->late[each].command.node == node) late_command_drop(&world->late[each]);
     world->nodes[node].life++;
 }
 
@@ -97,29 +97,18 @@ static void replica_stall(struct world *world, int number, int64_t amount_ms) {
 
 /* --- requests and messages --- */
 
-static void strike_tell(const struct world *world, enum choice_kind fault, int number) {
-    const struct explored_task *task = world_task_const(world, number);
-    struct struck_command struck = {.fault = fault,
-                                    .client = number / TASKS_PER_CLIENT,
-                                    .by_watchdog = number % TASKS_PER_CLIENT != 0,
-                                    .node = task->node};
-    if (!world->witness) return;
-    if (fault == CHOICE_LOSE_MESSAGE) {
-        struck.node = world_message_node(world, number);
-        struck.message = task->listeners[struck.node].pushes.pushes[0];
-    } else {
-        struck.command = task->command;
-        struck.length = task->length;
-    }
-    world->witness->strike(world->witness->context, &struck);
+/* `message`: of those that have arrived for the task; NULL: its command is struck. */
+static void strike_tell(const struct world *world, enum choice_kind fault, const struct sent_command *command,
+                        const redisReply *message) {
+    if (world->witness) world->witness->strike(world->witness->context, fault, command, message);
 }
 
 static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
-    strike_tell(world, choice.kind, choice.who);
+    strike_tell(world, choice.kind, &task->command, NULL);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
     if (choice.kind != CHOICE_LOSE_REPLY && choice.kind != CHOICE_HOLD_REPLY)
-        client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->node);
+        client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->command.node);
     if (choice.kind == CHOICE_HOLD_REQUEST) {
         task->held_until_ns = world_now_ns(world) + choice.amount * CLOCK_NS_PER_MS;
     } else if (choice.kind == CHOICE_HOLD_REPLY) {
@@ -132,16 +121,19 @@ static void request_fault(struct world *world, struct choice choice) {
     } else if (choice.kind == CHOICE_ERROR_REPLY) {
         explored_task_refuse(task);
     } else {
-        explored_task_tell(task, HEARD_LOST, NULL);
+        world_tell(world, &task->command, HEARD_LOST, NULL);
         task->state = EXPLORED_TASK_AWAITING;
         task->arrived = true;
     }
 }
 
 static void message_lose(struct world *world, int number) {
-    strike_tell(world, CHOICE_LOSE_MESSAGE, number);
-    fault_begin(world, CHOICE_LOSE_MESSAGE, world->clients[number / TASKS_PER_CLIENT].name);
-    listener_skip(&world_task(world, number)->listeners[world_message_node(world, number)]);
+    struct sent_command command = world_task(world, number)->command;
+    command.node = world_message_node(world, number);
+    struct listener *listener = &world_task(world, number)->listeners[command.node];
+    strike_tell(world, CHOICE_LOSE_MESSAGE, &command, listener->pushes.pushes[0]);
+    fault_begin(world, CHOICE_LOSE_MESSAGE, world->clients[command.client].name);
+    listener_skip(listener);
 }
 
 void world_fault_apply(struct world *world, struct choice fault) {

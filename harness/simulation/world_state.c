@@ -33,13 +33,14 @@ bool sent_contains(const struct sent_bytes *sent, const char *text, size_t lengt
     return length >= SENT_LEAST && memmem(sent->bytes, sent->length, text, length) != NULL;
 }
 
-void world_tell(const struct world *world, const struct heard_command *heard) {
-    if (world->witness && !world->opening) world->witness->tell(world->witness->context, heard);
+void world_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
+                const redisReply *reply) {
+    if (world->witness && !world->opening) world->witness->tell(world->witness->context, command, fate, reply);
 }
 
 void late_command_drop(struct late_command *late) {
-    free(late->command);
-    late->command = NULL;
+    free(late->bytes);
+    late->bytes = NULL;
 }
 
 int world_message_node(const struct world *world, int number) {

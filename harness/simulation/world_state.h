@@ -46,12 +46,8 @@ struct explored_client {
 /* A command that arrives after its task has stopped waiting for it, or that arrives a second time. */
 struct late_command {
     struct node_connection connection;
-    char *command; /* owned; NULL: it has arrived, or was dropped */
-    size_t length;
-    int node; /* or WORLD_RESOURCE */
-    struct command_origin origin;
-    bool by_watchdog;
-    bool may_block;
+    struct sent_command command;
+    char *bytes; /* owned, of the command; NULL: it has arrived, or was dropped */
     int64_t held_until_ns;
 };
 
@@ -130,8 +126,10 @@ enum { SENT_LEAST = 8 }; /* letters: shorter texts occur in commands by chance *
 bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length);
 /* A node from which a message has arrived that the task has not taken; or -1. */
 int world_message_node(const struct world *world, int number);
-/* Tells the witness, if there is one, what became of a command; not while locks are being opened. */
-void world_tell(const struct world *world, const struct heard_command *heard);
+/* Tells the witness, if there is one, what became of a command; not while locks are being opened. `reply`: the
+ * caller's; or NULL. */
+void world_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
+                const redisReply *reply);
 /* Frees the command; it does not arrive any more. */
 void late_command_drop(struct late_command *late);
 

@@ -22,7 +22,7 @@ static void everything_happens(void) {
         world->clients[number / TASKS_PER_CLIENT].work.place = &page.tasks[number];
         task->number = number;
         task->state = EXPLORED_TASK_SENDING;
-        task->command_kind = COMMAND_REQUEST;
+        task->command.kind = COMMAND_REQUEST;
         task->listeners[0].pushes.count = 1;
     }
 }

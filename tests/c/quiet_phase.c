@@ -50,9 +50,9 @@ int main(void) {
     say("a paused client was killed");
     world_reset();
     world.late_count = 1;
-    world.late[0].command = command;
+    world.late[0].bytes = command;
     say("a command is late");
-    world.late[0].command = NULL;
+    world.late[0].bytes = NULL;
     say("a late command has arrived");
     world.nodes[1].stalled_until_ns[1] = NOW_NS + 1;
     say("a replica is stalled");
