@@ -125,9 +125,9 @@ static void hosted_schedule_end(struct search_world *search, const struct search
 
 static int hosted_target_draw(const struct search_world *search, enum choice_kind kind, struct random *random) {
     const struct library_world *world = hosted_world(search);
-    if (choice_strikes_node(kind)) return (int)random_below(random, (uint64_t)world->settings.nodes);
+    if (choice_strikes(kind, TARGET_NODE)) return (int)random_below(random, (uint64_t)world->settings.nodes);
     int client = (int)random_below(random, (uint64_t)world->workload.clients);
-    if (choice_strikes_client(kind)) return client;
+    if (choice_strikes(kind, TARGET_CLIENT)) return client;
     int links = world->clients[client].links_used;
     return library_link_number(client, links ? (int)random_below(random, (uint64_t)links) : 0);
 }
@@ -135,13 +135,13 @@ static int hosted_target_draw(const struct search_world *search, enum choice_kin
 static int hosted_targets(const struct search_world *search, enum choice_kind kind, int *targets) {
     const struct library_world *world = hosted_world(search);
     int count = 0;
-    if (choice_strikes_message(kind)) {
+    if (choice_strikes(kind, TARGET_MESSAGE)) {
         for (int client = 0; client < world->workload.clients; client++)
             for (int link = 0; link < world->clients[client].links_used; link++)
                 targets[count++] = library_link_number(client, link);
         return count;
     }
-    int most = choice_strikes_node(kind) ? world->settings.nodes : world->workload.clients;
+    int most = choice_strikes(kind, TARGET_NODE) ? world->settings.nodes : world->workload.clients;
     for (; count < most; count++) targets[count] = count;
     return count;
 }
@@ -169,11 +169,11 @@ static uint64_t hosted_situation(const struct search_world *search, struct choic
 
 static struct choice hosted_aimed(const struct search_world *search, struct choice fault, struct choice step) {
     int client = choice_client(search->space, step);
-    if (choice_strikes_client(fault.kind)) fault.who = client;
+    if (choice_strikes(fault.kind, TARGET_CLIENT)) fault.who = client;
     if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return fault;
     const struct library_link *link = library_link_look(hosted_world(search)->clients, step.who);
-    if (choice_strikes_message(fault.kind)) fault.who = step.who;
-    else if (choice_strikes_node(fault.kind) && link) fault.who = link->node;
+    if (choice_strikes(fault.kind, TARGET_MESSAGE)) fault.who = step.who;
+    else if (choice_strikes(fault.kind, TARGET_NODE) && link) fault.who = link->node;
     return fault;
 }
 
@@ -200,7 +200,7 @@ static uint64_t hosted_state(const struct search_world *search) {
 /* The call that the struck client is making; of a server, the client of the last step. */
 static int hosted_place(const struct search_world *search, struct choice choice) {
     const struct library_world *world = hosted_world(search);
-    int client = choice_strikes_node(choice.kind) ? search->current : choice_client(search->space, choice);
+    int client = choice_strikes(choice.kind, TARGET_NODE) ? search->current : choice_client(search->space, choice);
     for (int thread = 0; thread < WORKLOAD_THREADS && client >= 0; thread++) {
         const struct library_thread *state = &world->clients[client].threads[thread];
         if (state->asked) return 1 + (int)world->workload.threads[client][thread].calls[state->next].call.verb;

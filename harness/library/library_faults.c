@@ -22,10 +22,10 @@ static bool allows_server(const struct server_kind *kind, enum choice_kind fault
 
 bool library_allows(const struct library_world *world, struct choice fault) {
     if (choice_has_amount(fault.kind) && fault.amount == 0) return false;
-    if (choice_strikes_node(fault.kind))
+    if (choice_strikes(fault.kind, TARGET_NODE))
         return fault.who >= 0 && fault.who < world->settings.nodes &&
                allows_server(world->servers[fault.who].kind, fault.kind);
-    if (!choice_strikes_client(fault.kind)) return allows_link(world, fault);
+    if (!choice_strikes(fault.kind, TARGET_CLIENT)) return allows_link(world, fault);
     return fault.who >= 0 && fault.who < world->workload.clients && world->clients[fault.who].runs &&
            !library_is_paused(world, fault.who);
 }
@@ -67,8 +67,8 @@ static const enum fault_effect EFFECTS[CHOICE_KINDS] = {
 };
 
 static int fault_client(struct choice fault) {
-    if (choice_strikes_node(fault.kind)) return ANY_SERVER;
-    return choice_strikes_client(fault.kind) ? fault.who : fault.who / LIBRARY_LINKS;
+    if (choice_strikes(fault.kind, TARGET_NODE)) return ANY_SERVER;
+    return choice_strikes(fault.kind, TARGET_CLIENT) ? fault.who : fault.who / LIBRARY_LINKS;
 }
 
 static void fault_note(struct library_world *world, struct choice fault) {

@@ -61,25 +61,8 @@ struct choice {
     int64_t amount; /* ms, of the kinds that have one (choice_has_amount), else 0 */
 };
 
-static inline bool choice_pauses_client(enum choice_kind kind) {
-    return kind == CHOICE_PAUSE || kind == CHOICE_PAUSE_BEFORE_SEND;
-}
-
-/* What `who` of a fault counts: clients, nodes or replicas; for all other faults tasks or connections. */
-static inline bool choice_strikes_client(enum choice_kind kind) {
-    return choice_pauses_client(kind) || kind == CHOICE_CRASH || kind == CHOICE_CLIENT_CLOCK_JUMP;
-}
-
-static inline bool choice_strikes_node(enum choice_kind kind) {
-    return kind == CHOICE_CLOCK_JUMP || kind == CHOICE_RESTART || kind == CHOICE_RESTART_EMPTY;
-}
-
-static inline bool choice_strikes_replica(enum choice_kind kind) {
-    return kind == CHOICE_FAILOVER || kind == CHOICE_STALL_REPLICA;
-}
-
-static inline bool choice_strikes_message(enum choice_kind kind) {
-    return kind >= CHOICE_LOSE_MESSAGE;
+static inline bool choice_same(struct choice one, struct choice other) {
+    return one.kind == other.kind && one.who == other.who && one.amount == other.amount;
 }
 
 static inline bool choice_is_fault(enum choice_kind kind) {
@@ -88,15 +71,6 @@ static inline bool choice_is_fault(enum choice_kind kind) {
 
 static inline bool choice_sets_clock(enum choice_kind kind) {
     return kind == CHOICE_CLOCK_JUMP || kind == CHOICE_CLIENT_CLOCK_JUMP;
-}
-
-static inline bool choice_has_amount(enum choice_kind kind) {
-    return choice_pauses_client(kind) || kind == CHOICE_STALL_REPLICA || choice_sets_clock(kind) ||
-           kind == CHOICE_HOLD_REQUEST || kind == CHOICE_HOLD_REPLY;
-}
-
-static inline bool choice_same(struct choice one, struct choice other) {
-    return one.kind == other.kind && one.who == other.who && one.amount == other.amount;
 }
 
 /* What `who` of a choice names. */
@@ -108,7 +82,8 @@ enum choice_target {
     TARGET_THREAD,
     TARGET_LINK,
     TARGET_NODE,
-    TARGET_REPLICA
+    TARGET_REPLICA,
+    TARGET_MESSAGE /* of a fault of one message: as struct choice_space says */
 };
 
 /* The choices that one world has. */
@@ -127,7 +102,12 @@ const char *choice_fault_name(enum choice_kind kind);
 /* The fault with this name, or with this name in schedules of before. CHOICE_NONE: the world has no such fault. */
 enum choice_kind choice_fault_named(const struct choice_space *space, const char *word);
 
+/* Whether `who` of a fault counts these: TARGET_CLIENT, TARGET_NODE, TARGET_REPLICA or TARGET_MESSAGE. */
+bool choice_strikes(enum choice_kind kind, enum choice_target target);
+bool choice_has_amount(enum choice_kind kind);
 enum choice_target choice_target(const struct choice_space *space, enum choice_kind kind);
+/* How many of these a client has; 0: they belong to no client. */
+int choice_units(enum choice_target target);
 /* The client that a choice concerns; -1: a choice of a server, or of nobody. */
 int choice_client(const struct choice_space *space, struct choice choice);
 /* Whose turn a step is: a task's of a C lock, a client's of hosted programs; -1: nobody's. */

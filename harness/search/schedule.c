@@ -6,7 +6,26 @@
 
 enum { NAME = 80, AMOUNT_MOST_MS = 1000000000, WORDS_MOST = 12 };
 
-static const char WATCHDOG[] = "-watchdog", REPLICA[] = "-replica-", BEFORE[] = "before ";
+static const char BEFORE[] = "before ";
+
+/* What stands before the first number of a target, and before the second one, if it has one. A second part that begins
+ * with a space is a word of its own; others are left out for the first of the parts. */
+static const struct {
+    const char *first, *second;
+} TARGETS[] = {
+    [TARGET_NOTHING] = {"", NULL},
+    [TARGET_CLIENT] = {"client-", NULL},
+    [TARGET_TASK] = {"client-", "-watchdog"},
+    [TARGET_LATE] = {"late-", NULL},
+    [TARGET_THREAD] = {"client-", " thread-"},
+    [TARGET_LINK] = {"client-", " link-"},
+    [TARGET_NODE] = {"redis-", NULL},
+    [TARGET_REPLICA] = {"redis-", "-replica-"},
+};
+
+static const char *target_first(enum choice_target target, enum choice_kind kind) {
+    return kind == CHOICE_STREAM ? "stream-" : TARGETS[target].first;
+}
 
 /* The words of steps that do not begin with who takes them. */
 static const char *const STEP_WORDS[CHOICE_FAULTS_FROM] = {[CHOICE_CALL] = "call",
@@ -40,31 +59,19 @@ void schedule_free(struct schedule *schedule) {
 
 /* --- written --- */
 
-/* A node's first replica has the node's name. */
-static void replica_write(const char *what, int who, char name[NAME]) {
-    int server = replica_server(who);
-    snprintf(name, NAME, "%s-%d", what, replica_node(who) + 1);
-    if (server > 1) snprintf(name + strlen(name), NAME - strlen(name), "%s%d", REPLICA, server);
-}
-
+/* A node's first replica has the node's name, and a client's worker the client's. */
 static void target_write(enum choice_target target, struct choice choice, char name[NAME]) {
-    int who = choice.who;
-    switch (target) {
-    case TARGET_CLIENT: snprintf(name, NAME, "client-%d", who + 1); break;
-    case TARGET_TASK:
-        snprintf(name, NAME, "client-%d%s", who / TASKS_PER_CLIENT + 1, who % TASKS_PER_CLIENT ? WATCHDOG : "");
-        break;
-    case TARGET_LATE: snprintf(name, NAME, "late-%d", who + 1); break;
-    case TARGET_THREAD:
-        snprintf(name, NAME, "client-%d thread-%d", who / THREADS_PER_CLIENT + 1, who % THREADS_PER_CLIENT + 1);
-        break;
-    case TARGET_LINK:
-        snprintf(name, NAME, "client-%d link-%d", who / LINKS_PER_CLIENT + 1, who % LINKS_PER_CLIENT + 1);
-        break;
-    case TARGET_NODE: snprintf(name, NAME, "redis-%d", who + 1); break;
-    case TARGET_REPLICA: replica_write(choice.kind == CHOICE_STREAM ? "stream" : "redis", who, name); break;
-    case TARGET_NOTHING: name[0] = '\0'; break;
-    }
+    int units = choice_units(target) > 1 ? choice_units(target) : 1;
+    bool is_replica = target == TARGET_REPLICA;
+    int first = is_replica ? replica_node(choice.who) : choice.who / units;
+    int second = is_replica ? replica_server(choice.who) - 1 : choice.who % units;
+    name[0] = '\0';
+    if (target == TARGET_NOTHING) return;
+    int length = snprintf(name, NAME, "%s%d", target_first(target, choice.kind), first + 1);
+    const char *word = TARGETS[target].second;
+    if (!word || (second == 0 && word[0] != ' ')) return;
+    if (target == TARGET_TASK) snprintf(name + length, NAME - (size_t)length, "%s", word);
+    else snprintf(name + length, NAME - (size_t)length, "%s%d", word, second + 1);
 }
 
 static const char *choice_write(const struct choice_space *space, struct choice choice, char text[NAME]) {
@@ -105,45 +112,21 @@ static int numbered_alone(const char *word, const char *prefix, int most) {
     return *rest == '\0' ? number : -1;
 }
 
-static int replica_read(const struct choice_space *space, const char *word, const char *prefix) {
-    const char *rest = "";
-    int node = numbered(word, prefix, space->nodes, &rest);
-    int second = *rest == '\0' ? 0 : numbered_alone(rest, REPLICA, space->replicas);
-    return node >= 0 && second >= 0 ? replica_number(node, second + 1) : -1;
-}
-
-static int task_read(const struct choice_space *space, const char *word) {
-    const char *rest = "";
-    int client = numbered(word, "client-", space->clients, &rest);
-    bool watchdog = strcmp(rest, WATCHDOG) == 0;
-    return client >= 0 && (watchdog || *rest == '\0') ? client * TASKS_PER_CLIENT + watchdog : -1;
-}
-
-/* The number of a client's part, from two words. */
-static int part_read(const struct choice_space *space, char **words, const char *prefix, int parts) {
-    int client = numbered_alone(words[0], "client-", space->clients);
-    int part = words[0] ? numbered_alone(words[1], prefix, parts) : -1;
-    return client >= 0 && part >= 0 ? client * parts + part : -1;
-}
-
 /* Reads a target from the words at *used, which moves on. The list of words ends with NULL. */
 static bool target_read(const struct choice_space *space, char **words, int *used, struct choice *choice) {
     enum choice_target target = choice_target(space, choice->kind);
-    char **at = &words[*used];
-    switch (target) {
-    case TARGET_NOTHING: return true;
-    case TARGET_CLIENT: choice->who = numbered_alone(*at, "client-", space->clients); break;
-    case TARGET_TASK: choice->who = task_read(space, *at); break;
-    case TARGET_LATE: choice->who = numbered_alone(*at, "late-", space->late); break;
-    case TARGET_THREAD: choice->who = part_read(space, at, "thread-", THREADS_PER_CLIENT); break;
-    case TARGET_LINK: choice->who = part_read(space, at, "link-", LINKS_PER_CLIENT); break;
-    case TARGET_NODE: choice->who = numbered_alone(*at, "redis-", space->nodes); break;
-    case TARGET_REPLICA:
-        choice->who = replica_read(space, *at, choice->kind == CHOICE_STREAM ? "stream-" : "redis-");
-        break;
-    }
-    *used += target == TARGET_THREAD || target == TARGET_LINK ? 2 : 1;
-    return choice->who >= 0;
+    const char *rest = "", *second = TARGETS[target].second;
+    int units = choice_units(target), part = 0;
+    if (target == TARGET_NOTHING) return true;
+    int most = target == TARGET_LATE ? space->late : units > 0 ? space->clients : space->nodes;
+    int number = numbered(words[(*used)++], target_first(target, choice->kind), most, &rest);
+    if (number < 0 || (*rest && (!second || *second == ' '))) return false;
+    if (second && *second == ' ') part = numbered_alone(words[(*used)++], second + 1, units);
+    else if (*rest && target == TARGET_TASK) part = strcmp(rest, second) == 0 ? 1 : -1;
+    else if (*rest) part = numbered_alone(rest, second, space->replicas);
+    if (target == TARGET_REPLICA) choice->who = replica_number(number, part + 1);
+    else choice->who = units > 1 ? number * units + part : number;
+    return part >= 0;
 }
 
 /* The kind of step that a word begins; *used moves on if the word is not already who takes it. */

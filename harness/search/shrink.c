@@ -115,8 +115,8 @@ static bool shrink_to_fault(struct shrink *shrink) {
     clients = clients < FEWEST ? clients : FEWEST;
     for (uint64_t step = 1; step <= FAULT_STEPS_MOST; step++) {
         for (int client = 0; client < clients; client++) {
-            if (choice_strikes_client(struck.kind)) struck.who = client;
-            else if (choice_strikes_message(struck.kind)) struck.who = TASKS_PER_CLIENT * client;
+            if (choice_strikes(struck.kind, TARGET_CLIENT)) struck.who = client;
+            else if (choice_strikes(struck.kind, TARGET_MESSAGE)) struck.who = TASKS_PER_CLIENT * client;
             shrink->trial.count = 0;
             shrink->trial.workload.clients = clients;
             schedule_add(&shrink->trial, (struct deviation){{CHOICE_TASK, TASKS_PER_CLIENT * client, 0}, step, struck});

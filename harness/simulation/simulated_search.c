@@ -134,25 +134,25 @@ static int replica_at(const struct world *world, int place) {
 }
 
 static int target_count(const struct world *world, enum choice_kind kind) {
-    if (choice_strikes_node(kind)) return world->settings.nodes;
-    if (choice_strikes_replica(kind)) return world->settings.nodes * world->settings.replicas;
-    return choice_strikes_client(kind) ? world->client_count : TASKS_PER_CLIENT * world->client_count;
+    if (choice_strikes(kind, TARGET_NODE)) return world->settings.nodes;
+    if (choice_strikes(kind, TARGET_REPLICA)) return world->settings.nodes * world->settings.replicas;
+    return choice_strikes(kind, TARGET_CLIENT) ? world->client_count : TASKS_PER_CLIENT * world->client_count;
 }
 
 static int simulated_target_draw(const struct search_world *search, enum choice_kind kind, struct random *random) {
     const struct world *world = world_of(search);
-    bool of_task = choice_strikes_message(kind);
+    bool of_task = choice_strikes(kind, TARGET_MESSAGE);
     int targets = of_task ? world->client_count : target_count(world, kind);
     int place = targets > 0 ? (int)random_below(random, (uint64_t)targets) : 0;
     if (of_task) return place * TASKS_PER_CLIENT + (random_below(random, 4) == 0);
-    return choice_strikes_replica(kind) ? replica_at(world, place) : place;
+    return choice_strikes(kind, TARGET_REPLICA) ? replica_at(world, place) : place;
 }
 
 static int simulated_targets(const struct search_world *search, enum choice_kind kind, int *targets) {
     const struct world *world = world_of(search);
     int count = target_count(world, kind);
     for (int place = 0; place < count; place++)
-        targets[place] = choice_strikes_replica(kind) ? replica_at(world, place) : place;
+        targets[place] = choice_strikes(kind, TARGET_REPLICA) ? replica_at(world, place) : place;
     return count;
 }
 
@@ -176,10 +176,10 @@ static uint64_t simulated_situation(const struct search_world *search, struct ch
 
 static struct choice simulated_aimed(const struct search_world *search, struct choice fault, struct choice step) {
     int task = step.who, node = world_task_const(world_of(search), task)->command.node;
-    if (choice_strikes_client(fault.kind)) fault.who = task / TASKS_PER_CLIENT;
-    else if (choice_strikes_message(fault.kind)) fault.who = task;
-    else if (choice_strikes_node(fault.kind) && node >= 0) fault.who = node;
-    else if (choice_strikes_replica(fault.kind) && node >= 0)
+    if (choice_strikes(fault.kind, TARGET_CLIENT)) fault.who = task / TASKS_PER_CLIENT;
+    else if (choice_strikes(fault.kind, TARGET_MESSAGE)) fault.who = task;
+    else if (choice_strikes(fault.kind, TARGET_NODE) && node >= 0) fault.who = node;
+    else if (choice_strikes(fault.kind, TARGET_REPLICA) && node >= 0)
         fault.who = replica_number(node, replica_server(fault.who));
     return fault;
 }
@@ -194,9 +194,9 @@ static uint64_t simulated_state(const struct search_world *search) {
 static int simulated_place(const struct search_world *search, struct choice choice) {
     const struct world *world = world_of(search);
     int task = choice.who;
-    if (choice_strikes_client(choice.kind)) task *= TASKS_PER_CLIENT;
+    if (choice_strikes(choice.kind, TARGET_CLIENT)) task *= TASKS_PER_CLIENT;
     /* A fault of a server strikes no task: the one that took the last step stands for it. */
-    if (choice_strikes_node(choice.kind) || choice_strikes_replica(choice.kind)) task = search->current;
+    if (choice_strikes(choice.kind, TARGET_NODE) || choice_strikes(choice.kind, TARGET_REPLICA)) task = search->current;
     return task < 0 ? 0 : world_task_const(world, task)->checkpoint;
 }
 

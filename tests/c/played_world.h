@@ -11,19 +11,20 @@ enum { PLAYED_LEASE_MS = 1000 };
 static uint64_t played_steps; /* of the schedule */
 
 static int played_target_count(enum choice_kind kind) {
-    if (choice_strikes_node(kind)) return PLAYED_NODES;
-    if (choice_strikes_replica(kind)) return PLAYED_NODES * PLAYED_REPLICAS;
-    return choice_strikes_client(kind) ? PLAYED_CLIENTS : PLAYED_TASKS;
+    if (choice_strikes(kind, TARGET_NODE)) return PLAYED_NODES;
+    if (choice_strikes(kind, TARGET_REPLICA)) return PLAYED_NODES * PLAYED_REPLICAS;
+    return choice_strikes(kind, TARGET_CLIENT) ? PLAYED_CLIENTS : PLAYED_TASKS;
 }
 
 static int played_target_at(enum choice_kind kind, int place) {
-    return choice_strikes_replica(kind) ? replica_number(place % PLAYED_NODES, place / PLAYED_NODES + 1) : place;
+    return choice_strikes(kind, TARGET_REPLICA) ? replica_number(place % PLAYED_NODES, place / PLAYED_NODES + 1)
+                                                : place;
 }
 
 /* A message of the worker, in three of four, or of the watchdog. */
 static int played_target_draw(const struct search_world *world, enum choice_kind kind, struct random *random) {
     (void)world;
-    if (!choice_strikes_message(kind))
+    if (!choice_strikes(kind, TARGET_MESSAGE))
         return played_target_at(kind, (int)random_below(random, (uint64_t)played_target_count(kind)));
     int client = (int)random_below(random, PLAYED_CLIENTS);
     return client * TASKS_PER_CLIENT + (random_below(random, 4) == 0);

@@ -40,10 +40,10 @@ static uint64_t strategies_situation(const struct search_world *world, struct ch
 static struct choice strategies_aimed(const struct search_world *world, struct choice fault, struct choice step) {
     (void)world;
     int node = tasks[step.who].node;
-    if (choice_strikes_client(fault.kind)) fault.who = step.who / TASKS_PER_CLIENT;
-    else if (choice_strikes_message(fault.kind)) fault.who = step.who;
-    else if (choice_strikes_node(fault.kind) && node >= 0) fault.who = node;
-    else if (choice_strikes_replica(fault.kind) && node >= 0)
+    if (choice_strikes(fault.kind, TARGET_CLIENT)) fault.who = step.who / TASKS_PER_CLIENT;
+    else if (choice_strikes(fault.kind, TARGET_MESSAGE)) fault.who = step.who;
+    else if (choice_strikes(fault.kind, TARGET_NODE) && node >= 0) fault.who = node;
+    else if (choice_strikes(fault.kind, TARGET_REPLICA) && node >= 0)
         fault.who = replica_number(node, replica_server(fault.who));
     return fault;
 }
@@ -272,7 +272,7 @@ static void say_aimed(const char *name, enum choice_kind kind, bool spares_store
             }
             late += played_steps > 2 * HORIZON;
             struck = true;
-            whom[choice_strikes_replica(kind) ? replica_node(chosen.who) : chosen.who]++;
+            whom[choice_strikes(kind, TARGET_REPLICA) ? replica_node(chosen.who) : chosen.who]++;
             if (chosen.who == 4 && kind == CHOICE_DROP_REQUEST) before[steps[4] < 3 ? steps[4] : 3]++;
         }
         strikes += struck;
