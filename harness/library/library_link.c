@@ -1,65 +1,35 @@
 #include "harness/library/library_link.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "harness/scheduler/clock.h"
 
-enum { BACKLOG = 64, PIECE = 16384 };
+enum { PIECE = 16384 };
 
 /* --- doors --- */
 
-static bool door_failed(struct link_door *door) {
-    int error = errno;
-    if (door->fd >= 0) close(door->fd);
-    door->fd = -1;
-    errno = error;
-    return false;
-}
-
-static bool door_open_unix(struct link_door *door, const char *path) {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof at.sun_path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    memcpy(at.sun_path, path, strlen(path) + 1);
-    snprintf(door->address, sizeof door->address, "%s", path);
-    door->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (door->fd < 0 || bind(door->fd, (struct sockaddr *)&at, sizeof at) != 0 || listen(door->fd, BACKLOG) != 0)
-        return door_failed(door);
-    return true;
-}
-
-static bool door_open_tcp(struct link_door *door) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof at;
-    door->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (door->fd < 0 || bind(door->fd, (struct sockaddr *)&at, sizeof at) != 0 || listen(door->fd, BACKLOG) != 0 ||
-        getsockname(door->fd, (struct sockaddr *)&at, &size) != 0)
-        return door_failed(door);
-    snprintf(door->address, sizeof door->address, "%d", ntohs(at.sin_port));
-    return true;
-}
-
-bool link_door_open(struct link_door *door, const char *path) {
-    *door = (struct link_door){.fd = -1, .is_tcp = path == NULL};
-    return path ? door_open_unix(door, path) : door_open_tcp(door);
+bool link_door_open(struct link_door *door, const char *address, struct address_error *error) {
+    door->fd = address_parse((struct span){address, strlen(address)}, &door->address, error)
+                   ? address_listen(&door->address, error)
+                   : -1;
+    return door->fd >= 0;
 }
 
 void link_door_close(struct link_door *door) {
     if (door->fd < 0) return;
     close(door->fd);
-    if (!door->is_tcp) unlink(door->address);
+    address_remove(&door->address);
     door->fd = -1;
+}
+
+uint16_t link_door_port(const struct link_door *door) {
+    const char *colon = door->address.text[0] == '/' ? NULL : strrchr(door->address.text, ':');
+    return colon ? (uint16_t)atoi(colon + 1) : 0;
 }
 
 /* --- connections --- */
@@ -67,11 +37,10 @@ void link_door_close(struct link_door *door) {
 bool library_link_accept(struct library_link *link, const struct link_door *door, struct library_server *server) {
     int fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return false;
-    if (door->is_tcp) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    *link = (struct library_link){.fd = fd, .block_until_ns = INT64_MAX};
+    address_set_nodelay(fd);
+    *link = (struct library_link){.fd = fd, .block_until_ns = INT64_MAX, .server = {.server = server, .fd = -1}};
     byte_queue_begin(&link->requests, server->kind->requests);
     byte_queue_begin(&link->answers, server->kind->answers);
-    channel_begin(&link->server, server);
     return true;
 }
 

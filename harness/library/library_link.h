@@ -2,21 +2,21 @@
  * sends, and what the server answers, waits here as whole messages until the world lets each of them go on. */
 #pragma once
 
+#include "faults/proxy/address.h"
 #include "harness/library_service/byte_queue.h"
 #include "harness/library_service/library_server.h"
-
-enum { LINK_ADDRESS = 108 };
 
 /* Where one client's program finds one server. */
 struct link_door {
     int fd; /* listens */
-    bool is_tcp;
-    char address[LINK_ADDRESS]; /* a path, or the number of a port of 127.0.0.1 */
+    struct address address;
 };
 
-/* False with errno: it cannot listen. `path`: of the unix socket; NULL: TCP, on a port that the kernel chooses. */
-bool link_door_open(struct link_door *door, const char *path);
+/* `address`: as address_parse takes it. False with *error: it cannot listen. */
+bool link_door_open(struct link_door *door, const char *address, struct address_error *error);
 void link_door_close(struct link_door *door);
+/* 0: it is a unix socket. */
+uint16_t link_door_port(const struct link_door *door);
 
 struct library_link {
     int client, node; /* from 0 */

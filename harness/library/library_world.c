@@ -1,6 +1,5 @@
 #include "harness/library/library_world.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,10 +39,11 @@ static bool doors_open(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++) {
         char path[LIBRARY_PATH];
+        struct address_error error;
         snprintf(path, sizeof path, "%s/c%d-n%d", world->settings.directory, number + 1, node + 1);
         unlink(path);
-        if (!link_door_open(&client->doors[node], world->offer.is_tcp ? NULL : path))
-            return give_up(world, "client-%d has no address for its servers: %s", number + 1, strerror(errno));
+        if (!link_door_open(&client->doors[node], world->offer.is_tcp ? "127.0.0.1:0" : path, &error))
+            return give_up(world, "client-%d has no address for its servers: %s", number + 1, error.text);
     }
     return true;
 }
@@ -58,10 +58,10 @@ static json_t *nodes_json(const struct library_world *world, int number) {
     json_t *nodes = json_array();
     for (int node = 0; node < world->settings.nodes; node++) {
         const struct link_door *door = &world->clients[number].doors[node];
-        int port = world->settings.ports[node] ? world->settings.ports[node] : atoi(door->address);
+        int own = link_door_port(door), port = world->settings.ports[node] ? world->settings.ports[node] : own;
         if (!is_given(world, node)) continue;
-        json_array_append_new(nodes, door->is_tcp ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", port)
-                                                  : json_pack("{s:s}", "unix", door->address));
+        json_array_append_new(nodes, own ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", port)
+                                         : json_pack("{s:s}", "unix", door->address.text));
     }
     return nodes;
 }
@@ -69,9 +69,8 @@ static json_t *nodes_json(const struct library_world *world, int number) {
 /* Where servers say that others are, the program reaches its own doors. */
 static void doors_lead(const struct library_world *world, struct library_client *client) {
     for (int node = 0; node < world->settings.nodes; node++)
-        if (world->settings.ports[node] && client->doors[node].is_tcp)
-            hosted_lead(&client->program, (uint16_t)world->settings.ports[node],
-                        (uint16_t)atoi(client->doors[node].address));
+        if (world->settings.ports[node] && link_door_port(&client->doors[node]))
+            hosted_lead(&client->program, (uint16_t)world->settings.ports[node], link_door_port(&client->doors[node]));
 }
 
 /* Asks what is no call, and lets everything happen until it is answered with `ok`. */
@@ -118,7 +117,7 @@ static void client_end(struct library_world *world, int number) {
     for (int each = 0; each < client->link_count; each++)
         if (!client->links[each].ended) link_end(&client->links[each]);
     for (int node = 0; node < world->settings.nodes; node++)
-        if (client->doors[node].address[0]) link_door_close(&client->doors[node]);
+        if (client->doors[node].address.text[0]) link_door_close(&client->doors[node]);
     json_decref(client->control_answer);
     memset(client, 0, sizeof *client);
 }

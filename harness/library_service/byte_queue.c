@@ -8,7 +8,7 @@ void byte_queue_begin(struct byte_queue *queue, const struct message_format *for
     queue->length = 0;
     queue->count = 0;
     queue->broken = false;
-    format->begin(&queue->state);
+    queue->state = (struct format_state){0};
 }
 
 void byte_queue_free(struct byte_queue *queue) {

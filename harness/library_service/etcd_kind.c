@@ -79,7 +79,6 @@ const struct server_kind ETCD_KIND = {
     .requests = &GRPC_REQUEST_FORMAT,
     .answers = &GRPC_REPLY_FORMAT,
     .is_hosted = true,
-    .close = hosted_server_end,
     .answers_now = etcd_kind_answers,
     .end = hosted_server_end,
     .flush = etcd_flush,

@@ -105,9 +105,5 @@ static enum message_found grpc_find_reply(struct format_state *state, struct spa
     return state->is_http1 ? http1_reply_find(state, bytes, message) : grpc_find(bytes, message);
 }
 
-static void grpc_format_begin(struct format_state *state) {
-    *state = (struct format_state){0};
-}
-
-const struct message_format GRPC_REQUEST_FORMAT = {"HTTP", grpc_format_begin, grpc_find_request};
-const struct message_format GRPC_REPLY_FORMAT = {"HTTP", grpc_format_begin, grpc_find_reply};
+const struct message_format GRPC_REQUEST_FORMAT = {"HTTP", grpc_find_request};
+const struct message_format GRPC_REPLY_FORMAT = {"HTTP", grpc_find_reply};

@@ -1,16 +1,13 @@
 #include "harness/library_service/library_server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "faults/proxy/address.h"
 #include "harness/scheduler/clock.h"
 
 enum { STATUS_INCONCLUSIVE = 3, START_LIMIT_MS = 120000 };
@@ -30,11 +27,16 @@ const struct server_kind *server_kind_named(const char *service) {
 
 void server_open(struct library_server *server) {
     server->control = -1;
-    if (server->kind->open) server->kind->open(server);
+    if (server->kind->is_still) node_open_still(&server->node, server->address);
+    else if (!server->kind->is_hosted) {
+        node_open(&server->node, server->address, server->start);
+        node_hurry(&server->node, false);
+    }
 }
 
 void server_close(struct library_server *server) {
-    server->kind->close(server);
+    if (server->kind->is_hosted) server->kind->end(server);
+    else node_close(&server->node);
 }
 
 /* --- time --- */
@@ -59,7 +61,7 @@ static void hosted_settle(struct library_server *server) {
 
 void server_settle(struct library_server *server) {
     if (server->kind->is_hosted) hosted_settle(server);
-    else server->kind->settle(server);
+    else node_settle(&server->node);
 }
 
 void server_clock_moved(struct library_server *server) {
@@ -109,37 +111,19 @@ void hosted_server_end(struct library_server *server) {
     server->runs = false;
 }
 
-static int connect_unix(const char *path) {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof at.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(at.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static int connect_port(const char *port) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    at.sin_port = htons((uint16_t)atoi(port));
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) != 0) {
-        close(fd);
-        return -1;
-    }
-    if (fd >= 0) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    return fd;
-}
-
 /* A connection that is waiting to be accepted is one already, so a server that stands still is connected to. */
 int server_connect(const struct library_server *server) {
-    const char *colon = strrchr(server->address, ':');
-    return server->address[0] == '/' || !colon ? connect_unix(server->address) : connect_port(colon + 1);
+    struct address address;
+    struct address_error error;
+    bool good = address_parse((struct span){server->address, strlen(server->address)}, &address, &error);
+    int fd = good ? socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (!good) errno = ENAMETOOLONG;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address.storage, address.length) != 0) {
+        close(fd);
+        return -1;
+    }
+    if (fd >= 0) address_set_nodelay(fd);
+    return fd;
 }
 
 static bool send_all(int fd, struct span bytes) {
@@ -166,10 +150,6 @@ size_t server_exchange(struct library_server *server, int fd, struct span reques
 
 /* --- connections --- */
 
-void channel_begin(struct server_channel *channel, struct library_server *server) {
-    *channel = (struct server_channel){.server = server, .fd = -1};
-}
-
 void channel_send(struct server_channel *channel, struct span bytes) {
     if (channel->ended) return;
     if (channel->fd < 0) channel->fd = server_connect(channel->server);
@@ -190,14 +170,4 @@ void channel_close(struct server_channel *channel) {
     close(channel->fd);
     channel->fd = -1;
     server_settle(channel->server);
-}
-
-/* --- running servers --- */
-
-void node_server_close(struct library_server *server) {
-    node_close(&server->node);
-}
-
-void node_server_settle(struct library_server *server) {
-    node_settle(&server->node);
 }

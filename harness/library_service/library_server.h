@@ -28,16 +28,12 @@ struct server_kind {
     bool restarts;    /* faults may restart it */
     bool is_still;    /* its clock stands still, whatever the world's does */
     bool is_joined;   /* such servers speak to each other: what reaches one may make another one answer */
-    void (*open)(struct library_server *server); /* NULL: there is nothing to do before a session */
-    void (*close)(struct library_server *server);
     /* Of a hosted server, which is started anew for each session: whether it answers now. */
     bool (*answers_now)(struct library_server *server);
     /* A session ends: a hosted server is ended, a running one is emptied. */
     void (*end)(struct library_server *server);
     /* What a schedule has left is deleted. */
     void (*flush)(struct library_server *server);
-    /* Of a running server: everything that it has to say has arrived. */
-    void (*settle)(struct library_server *server);
     /* The remaining time of a key in ms, as PTTL answers; KEY_ELSEWHERE: another server has such keys. NULL: the
      * service has no leases of keys. */
     int64_t (*left_ms)(struct library_server *server, const char *key);
@@ -92,11 +88,6 @@ int server_connect(const struct library_server *server);
  * 0: nothing, or the connection is lost. */
 size_t server_exchange(struct library_server *server, int fd, struct span request, char *answer, size_t room);
 
-/* --- of a running server: the same for all kinds that have a node --- */
-
-void node_server_close(struct library_server *server);
-void node_server_settle(struct library_server *server);
-
 /* --- a connection of a library --- */
 
 struct server_channel {
@@ -105,7 +96,6 @@ struct server_channel {
     bool ended; /* the server has closed it */
 };
 
-void channel_begin(struct server_channel *channel, struct library_server *server);
 void channel_send(struct server_channel *channel, struct span bytes);
 /* Takes bytes that have arrived; returns their number. */
 size_t channel_poll(struct server_channel *channel, char *bytes, size_t room);

@@ -42,7 +42,6 @@ enum message_found {
 
 struct message_format {
     const char *title; /* of the protocol */
-    void (*begin)(struct format_state *state);
     /* `bytes`, at least one, begin where the last whole message has ended; what was there at the last call is there
      * again, with more behind it. Fills in *message when one is whole. */
     enum message_found (*find)(struct format_state *state, struct span bytes, struct queued_message *message);
@@ -69,6 +68,10 @@ static inline uint64_t sort_add(uint64_t sort, struct span bytes) {
 static inline uint32_t four_bytes(const char *bytes) {
     const unsigned char *at = (const unsigned char *)bytes;
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static inline void four_bytes_put(char *at, uint32_t number) {
+    for (int each = 0; each < 4; each++) at[each] = (char)(number >> (24 - 8 * each) & 255);
 }
 
 static inline uint32_t three_bytes(const char *bytes) {

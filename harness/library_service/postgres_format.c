@@ -8,10 +8,6 @@
 enum { SORT_BYTES = 16 }; /* of a statement; numbers of locks come later in it */
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 1 + LENGTH_BYTES, MESSAGE_MOST = 1 << 24, PROTOCOL_3 = 196608 };
 
-static void postgres_format_begin(struct format_state *state) {
-    *state = (struct format_state){0};
-}
-
 /* A message with a type at `at`: its length with its head, 0 when it is not whole. */
 static size_t typed_length(struct span bytes, size_t at, bool *broken) {
     if (bytes.length - at < HEAD_BYTES) return 0;
@@ -77,7 +73,5 @@ static enum message_found postgres_find_reply(struct format_state *state, struct
     return find_until(type == 'A' || type == 'N' ? "AN" : "ZGW", bytes, message);
 }
 
-const struct message_format POSTGRES_REQUEST_FORMAT = {"PostgreSQL's protocol", postgres_format_begin,
-                                                       postgres_find_request};
-const struct message_format POSTGRES_REPLY_FORMAT = {"PostgreSQL's protocol", postgres_format_begin,
-                                                     postgres_find_reply};
+const struct message_format POSTGRES_REQUEST_FORMAT = {"PostgreSQL's protocol", postgres_find_request};
+const struct message_format POSTGRES_REPLY_FORMAT = {"PostgreSQL's protocol", postgres_find_reply};

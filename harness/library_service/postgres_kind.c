@@ -46,11 +46,6 @@ struct reply {
     size_t length;
 };
 
-static size_t postgres_put_number(char *at, uint32_t number) {
-    for (int each = 0; each < 4; each++) at[each] = (char)(number >> (24 - 8 * each) & 255);
-    return 4;
-}
-
 /* Whether the server has answered up to where it is ready for the next query. */
 static bool is_whole(const struct reply *reply) {
     size_t at = 0;
@@ -66,10 +61,11 @@ static bool postgres_kind_answers(struct library_server *server) {
     static struct reply reply;
     char request[REQUEST];
     size_t length = 4;
-    length += postgres_put_number(request + length, PROTOCOL_3);
+    four_bytes_put(request + length, PROTOCOL_3);
+    length += 4;
     memcpy(request + length, STARTUP, sizeof STARTUP); /* with the zero byte that ends the list */
     length += sizeof STARTUP;
-    postgres_put_number(request, (uint32_t)length);
+    four_bytes_put(request, (uint32_t)length);
     if (server->control >= 0) close(server->control);
     server->control = server_connect(server);
     if (server->control < 0) return false;
@@ -88,8 +84,6 @@ static void postgres_kind_end(struct library_server *server) {
         postgres_memory_remove(file);
 }
 
-typedef void row_visit(void *visitor, char values[2][NAME]);
-
 /* The first two values of a row; one that is missing is empty. */
 static void row_read(const char *bytes, size_t length, char values[2][NAME]) {
     size_t at = 2;
@@ -104,13 +98,13 @@ static void row_read(const char *bytes, size_t length, char values[2][NAME]) {
     }
 }
 
-/* `text`: one of those above; all of them fit. */
-static void query(struct library_server *server, const char *text, row_visit *visit, void *visitor) {
+/* Gives the rows of the answer to `taken`, which may be NULL. `text`: one of those above; all of them fit. */
+static void query(struct library_server *server, const char *text, residue_taken *taken, void *taker) {
     static struct reply reply;
     char request[REQUEST], values[2][NAME];
     size_t size = strlen(text) + 1;
     request[0] = 'Q';
-    postgres_put_number(request + 1, (uint32_t)(4 + size));
+    four_bytes_put(request + 1, (uint32_t)(4 + size));
     memcpy(request + HEAD, text, size);
     reply.length =
         server_exchange(server, server->control, (struct span){request, HEAD + size}, reply.bytes, sizeof reply.bytes);
@@ -118,9 +112,9 @@ static void query(struct library_server *server, const char *text, row_visit *vi
     for (size_t at = 0; at + HEAD <= reply.length;) {
         size_t length = 1 + (size_t)four_bytes(reply.bytes + at + 1);
         if (reply.bytes[at] == 'E') server_give_up(server, "it refuses a query");
-        if (reply.bytes[at] == 'D' && visit) {
+        if (reply.bytes[at] == 'D' && taken) {
             row_read(reply.bytes + at + HEAD, length - HEAD, values);
-            visit(visitor, values);
+            taken(taker, values[0], values[1], -1);
         }
         at += length;
     }
@@ -132,19 +126,8 @@ static void postgres_flush(struct library_server *server) {
     query(server, RESTART_SEQUENCES, NULL, NULL);
 }
 
-struct left_rows {
-    residue_taken *taken;
-    void *taker;
-};
-
-static void left_visit(void *visitor, char values[2][NAME]) {
-    const struct left_rows *left = visitor;
-    left->taken(left->taker, values[0], values[1], -1);
-}
-
 static void postgres_residue(struct library_server *server, residue_taken *taken, void *taker) {
-    struct left_rows left = {taken, taker};
-    query(server, LEFT, left_visit, &left);
+    query(server, LEFT, taken, taker);
 }
 
 const struct server_kind POSTGRES_KIND = {
@@ -152,7 +135,6 @@ const struct server_kind POSTGRES_KIND = {
     .requests = &POSTGRES_REQUEST_FORMAT,
     .answers = &POSTGRES_REPLY_FORMAT,
     .is_hosted = true,
-    .close = postgres_kind_end,
     .answers_now = postgres_kind_answers,
     .end = postgres_kind_end,
     .flush = postgres_flush,

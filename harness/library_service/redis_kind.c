@@ -6,11 +6,6 @@
 enum { LINE = 512, NS_PER_MS = 1000000 };
 static const char LOADING[] = "-LOADING the dataset is being loaded into memory\r\n";
 
-static void redis_open(struct library_server *server) {
-    node_open(&server->node, server->address, server->start);
-    node_hurry(&server->node, false);
-}
-
 static void redis_flush(struct library_server *server) {
     node_flush(&server->node);
 }
@@ -57,8 +52,7 @@ static void cluster_residue(struct library_server *server, residue_taken *taken,
 
 #define REDIS_FIELDS                                                                                                   \
     .requests = &RESP_REQUEST_FORMAT, .answers = &RESP_REPLY_FORMAT, .busy = LOADING, .restarts = true,                \
-    .open = redis_open, .close = node_server_close, .end = redis_flush, .flush = redis_flush,                          \
-    .settle = node_server_settle, .left_ms = redis_left_ms
+    .end = redis_flush, .flush = redis_flush, .left_ms = redis_left_ms
 
 const struct server_kind REDIS_KIND = {.service = "redis", REDIS_FIELDS, .residue = redis_residue};
 
@@ -66,3 +60,22 @@ const struct server_kind REDIS_KIND = {.service = "redis", REDIS_FIELDS, .residu
  * of every node, by way of the nodes' own connections. */
 const struct server_kind CLUSTER_KIND = {
     .service = "redis-cluster", REDIS_FIELDS, .is_joined = true, .residue = cluster_residue};
+
+/* A Redis Sentinel (lockstorm/servers/still_topology.py). It has no data, and its clock stands still: it answers which
+ * server is the master, and neither watches that nor speaks to other sentinels. */
+
+static void nothing_flush(struct library_server *server) {
+    (void)server;
+}
+
+static void nothing_left(struct library_server *server, residue_taken *taken, void *taker) {
+    (void)server, (void)taken, (void)taker;
+}
+
+const struct server_kind SENTINEL_KIND = {.service = "redis-sentinel",
+                                          .requests = &RESP_REQUEST_FORMAT,
+                                          .answers = &RESP_REPLY_FORMAT,
+                                          .is_still = true,
+                                          .end = nothing_flush,
+                                          .flush = nothing_flush,
+                                          .residue = nothing_left};

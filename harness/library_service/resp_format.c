@@ -1,16 +1,6 @@
 #include "faults/proxy/server_wait.h"
 #include "harness/library_service/message_format.h"
 
-static void requests_begin(struct format_state *state) {
-    *state = (struct format_state){0};
-    resp_start(&state->scanner, RESP_REQUESTS);
-}
-
-static void replies_begin(struct format_state *state) {
-    *state = (struct format_state){0};
-    resp_start(&state->scanner, RESP_REPLIES);
-}
-
 static bool begins_with(const struct resp_scanner *scanner, const char *const *names) {
     for (; *names; names++)
         if (resp_word_is(&scanner->words[0], *names)) return true;
@@ -41,19 +31,30 @@ static void request_describe(const struct resp_scanner *scanner, struct span byt
     message->wait_ms = server_wait_ms(scanner, bytes);
 }
 
-static enum message_found resp_find(struct format_state *state, struct span bytes, struct queued_message *message) {
+static enum message_found resp_find(struct format_state *state, struct span bytes, enum resp_side side,
+                                    struct queued_message *message) {
     size_t used = 0;
+    if (state->scanned == 0) resp_start(&state->scanner, side);
     enum resp_result result =
         resp_scan(&state->scanner, bytes.bytes + state->scanned, bytes.length - state->scanned, &used);
     state->scanned += used;
     if (result != RESP_WHOLE) return result == RESP_BROKEN ? MESSAGE_BROKEN : MESSAGE_PART;
     *message = (struct queued_message){.length = state->scanned};
-    if (state->scanner.side == RESP_REQUESTS)
-        request_describe(&state->scanner, (struct span){bytes.bytes, state->scanned}, message);
     state->scanned = 0;
-    resp_start(&state->scanner, (enum resp_side)state->scanner.side);
     return MESSAGE_WHOLE;
 }
 
-const struct message_format RESP_REQUEST_FORMAT = {"RESP", requests_begin, resp_find};
-const struct message_format RESP_REPLY_FORMAT = {"RESP", replies_begin, resp_find};
+static enum message_found resp_find_request(struct format_state *state, struct span bytes,
+                                            struct queued_message *message) {
+    enum message_found found = resp_find(state, bytes, RESP_REQUESTS, message);
+    if (found == MESSAGE_WHOLE) request_describe(&state->scanner, (struct span){bytes.bytes, message->length}, message);
+    return found;
+}
+
+static enum message_found resp_find_reply(struct format_state *state, struct span bytes,
+                                          struct queued_message *message) {
+    return resp_find(state, bytes, RESP_REPLIES, message);
+}
+
+const struct message_format RESP_REQUEST_FORMAT = {"RESP", resp_find_request};
+const struct message_format RESP_REPLY_FORMAT = {"RESP", resp_find_reply};

@@ -2,10 +2,6 @@
 
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 8, PACKET_MOST = 1 << 22, PING_XID = -2, AUTH_XID = -4 };
 
-static void zookeeper_format_begin(struct format_state *state) {
-    *state = (struct format_state){0};
-}
-
 /* Requests and answers begin with their number; the first message of each side, which opens the session, has none. */
 static enum message_found zookeeper_find(struct format_state *state, struct span bytes,
                                          struct queued_message *message) {
@@ -22,5 +18,5 @@ static enum message_found zookeeper_find(struct format_state *state, struct span
     return MESSAGE_WHOLE;
 }
 
-const struct message_format ZOOKEEPER_REQUEST_FORMAT = {"ZooKeeper's protocol", zookeeper_format_begin, zookeeper_find};
-const struct message_format ZOOKEEPER_REPLY_FORMAT = {"ZooKeeper's protocol", zookeeper_format_begin, zookeeper_find};
+const struct message_format ZOOKEEPER_REQUEST_FORMAT = {"ZooKeeper's protocol", zookeeper_find};
+const struct message_format ZOOKEEPER_REPLY_FORMAT = {"ZooKeeper's protocol", zookeeper_find};

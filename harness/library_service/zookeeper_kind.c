@@ -16,7 +16,8 @@ struct packet {
 };
 
 static void zookeeper_put_number(struct packet *packet, uint32_t number) {
-    for (int shift = 24; shift >= 0; shift -= 8) packet->bytes[packet->length++] = (char)(number >> shift & 255);
+    four_bytes_put(packet->bytes + packet->length, number);
+    packet->length += 4;
 }
 
 static void put_bytes(struct packet *packet, const char *bytes, size_t length) {
@@ -68,10 +69,8 @@ static int32_t operate(struct library_server *server, int operation, const char 
     return (int32_t)four_bytes(answer->bytes + 12);
 }
 
-typedef void node_visit(struct library_server *server, const char *path, void *visitor);
-
-/* Visits all nodes below one, children before their parents. */
-static void nodes_visit(struct library_server *server, const char *path, node_visit *visit, void *visitor) {
+/* Gives all nodes below one to `taken`, children before their parents. */
+static void nodes_visit(struct library_server *server, const char *path, residue_taken *taken, void *taker) {
     struct packet answer;
     int32_t error = operate(server, OPERATION_CHILDREN, path, "", 1, &answer);
     if (error == ERROR_NO_NODE || answer.length < HEAD) return;
@@ -84,35 +83,23 @@ static void nodes_visit(struct library_server *server, const char *path, node_vi
                  answer.bytes + at + 4);
         at += 4 + length;
         if (strcmp(child, "/zookeeper") == 0) continue; /* the server's own */
-        nodes_visit(server, child, visit, visitor);
-        visit(server, child, visitor);
+        nodes_visit(server, child, taken, taker);
+        taken(taker, "node", child, -1);
     }
 }
 
-static void node_delete(struct library_server *server, const char *path, void *visitor) {
+static void node_delete(void *server, const char *what, const char *path, int64_t remaining_ms) {
     static struct packet answer;
-    (void)visitor;
+    (void)what, (void)remaining_ms;
     (void)operate(server, OPERATION_DELETE, path, "\xff\xff\xff\xff", 4, &answer); /* whatever its version is */
 }
 
 static void zookeeper_flush(struct library_server *server) {
-    nodes_visit(server, "/", node_delete, NULL);
-}
-
-struct left_visitor {
-    residue_taken *taken;
-    void *taker;
-};
-
-static void node_left(struct library_server *server, const char *path, void *visitor) {
-    const struct left_visitor *left = visitor;
-    (void)server;
-    left->taken(left->taker, "node", path, -1);
+    nodes_visit(server, "/", node_delete, server);
 }
 
 static void zookeeper_residue(struct library_server *server, residue_taken *taken, void *taker) {
-    struct left_visitor left = {taken, taker};
-    nodes_visit(server, "/", node_left, &left);
+    nodes_visit(server, "/", taken, taker);
 }
 
 const struct server_kind ZOOKEEPER_KIND = {
@@ -120,7 +107,6 @@ const struct server_kind ZOOKEEPER_KIND = {
     .requests = &ZOOKEEPER_REQUEST_FORMAT,
     .answers = &ZOOKEEPER_REPLY_FORMAT,
     .is_hosted = true,
-    .close = hosted_server_end,
     .answers_now = zookeeper_kind_answers,
     .end = hosted_server_end,
     .flush = zookeeper_flush,

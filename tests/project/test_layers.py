@@ -118,6 +118,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/library": (
         (
             "checkers/promises/promises.h",
+            "faults/proxy/address.h",
             "harness/library_service",
             "harness/scheduler",
             "harness/search",
@@ -126,6 +127,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "harness/library_service": (
         (
+            "faults/proxy/address.h",
             "faults/proxy/resp.h",
             "faults/proxy/server_wait.h",
             "harness/process/postgres_memory.h",
