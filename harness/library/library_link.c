@@ -108,14 +108,6 @@ bool link_hear_server(struct library_link *link) {
 
 /* --- messages --- */
 
-bool link_request_is_plain(const struct library_link *link) {
-    return link->requests.count > 0 && link->requests.messages[0].is_plain;
-}
-
-bool link_answer_is_plain(const struct library_link *link) {
-    return link->answers.count > 0 && link->answers.messages[0].is_plain;
-}
-
 void link_deliver_request(struct library_link *link, int64_t now_ns) {
     const struct queued_message *message = &link->requests.messages[0];
     if (message->subscribes) link->is_push = true;

@@ -54,7 +54,3 @@ bool link_deliver_rest(struct library_link *link);
 void link_cut(struct library_link *link);
 /* Both ends are closed, and what was under way is lost. */
 void link_end(struct library_link *link);
-
-/* Whether the oldest request, or answer, only opens the connection or keeps it up. */
-bool link_request_is_plain(const struct library_link *link);
-bool link_answer_is_plain(const struct library_link *link);

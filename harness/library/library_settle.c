@@ -100,34 +100,18 @@ static void turn_take(struct library_world *world) {
     world->busy_ns = settle_now_ns(world);
 }
 
-/* Whether any connection to a server is of this sort. */
-static bool any_link(const struct library_world *world, const struct library_server *server,
-                     bool (*is)(const struct library_link *link)) {
+/* Whether a redis-server owes an answer to nobody: what reaches it next has no effect on other connections. With
+ * `in_time`: whether time alone makes it send nothing: it publishes only what a command makes it publish. Where answers
+ * come that nobody has asked for, it is not known how many are owed. */
+static bool owes_nothing(const struct library_world *world, const struct library_server *server, bool in_time) {
+    if (server->kind->is_hosted || server->kind->is_joined) return false;
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         for (int each = 0; each < world->clients[client].link_count; each++) {
             const struct library_link *link = &world->clients[client].links[each];
-            if (link->server.server == server && !link->ended && is(link)) return true;
+            bool owes = link->is_push ? !in_time || link->has_waited : link->owed != 0;
+            if (link->server.server == server && !link->ended && owes) return false;
         }
-    return false;
-}
-
-static bool awaits(const struct library_link *link) {
-    return link->owed != 0 || link->is_push;
-}
-
-/* Where answers come that nobody has asked for, it is not known how many are owed. */
-static bool awaits_by_time(const struct library_link *link) {
-    return link->is_push ? link->has_waited : link->owed != 0;
-}
-
-/* Whether a redis-server owes nothing to anybody: what reaches it next has no effect on other connections. */
-static bool owes_nothing(const struct library_world *world, const struct library_server *server) {
-    return !server->kind->is_hosted && !server->kind->is_joined && !any_link(world, server, awaits);
-}
-
-/* Whether time alone makes a redis-server send nothing: it publishes only what a command makes it publish. */
-static bool is_still_in_time(const struct library_world *world, const struct library_server *server) {
-    return !server->kind->is_hosted && !server->kind->is_joined && !any_link(world, server, awaits_by_time);
+    return true;
 }
 
 /* A short way to what servers_hear does: to wait for the one answer that there can be. False: it did not come, or not
@@ -138,7 +122,7 @@ static bool answer_comes(struct library_link *link) {
 }
 
 void library_request_arrives(struct library_world *world, struct library_link *link) {
-    bool simple = link->requests.messages[0].is_simple && owes_nothing(world, link->server.server);
+    bool simple = link->requests.messages[0].is_simple && owes_nothing(world, link->server.server, false);
     turn_take(world);
     world->commands++;
     library_event_add(
@@ -252,13 +236,14 @@ static bool link_hear_end(struct library_world *world, struct library_link *link
 static bool link_hear(struct library_world *world, struct library_link *link, bool program_spoke) {
     bool any = link_deliver_rest(link);
     any |= program_spoke && link_hear_end(world, link);
-    while (library_request_is_due(world, link) && link_request_is_plain(link)) {
+    while (library_request_is_due(world, link) && byte_queue_is_plain(&link->requests)) {
         bool waits = link->answers.count > 0;
         library_request_arrives(world, link);
         any = true;
         if (!waits && link->answers.count == 1 && library_answer_is_due(world, link)) link_deliver_answer(link);
     }
-    for (; library_answer_is_due(world, link) && link_answer_is_plain(link); any = true) link_deliver_answer(link);
+    for (; library_answer_is_due(world, link) && byte_queue_is_plain(&link->answers); any = true)
+        link_deliver_answer(link);
     return any;
 }
 
@@ -348,7 +333,7 @@ static bool library_clock_set(struct library_world *world, int64_t mono_ns) {
     for (int node = 0; node < world->settings.nodes; node++) {
         struct library_server *server = &world->servers[node];
         server_clock_moved(server);
-        if (!is_still_in_time(world, server)) any |= servers_hear(world, server);
+        if (!owes_nothing(world, server, true)) any |= servers_hear(world, server);
     }
     return any;
 }
@@ -390,7 +375,7 @@ bool library_drain(struct library_world *world, int client, int64_t limit_ms) {
     return false;
 }
 
-static bool drain_until(struct library_world *world, int64_t mono_ns, bool notes) {
+bool library_drain_until(struct library_world *world, int64_t mono_ns, bool notes) {
     while (drain_to_quiet(world)) {
         int64_t next = library_next_ns(world);
         if (notes) library_leases_note(world);
@@ -398,12 +383,4 @@ static bool drain_until(struct library_world *world, int64_t mono_ns, bool notes
         if (settle_now_ns(world) == mono_ns) return drain_to_quiet(world);
     }
     return false;
-}
-
-bool library_drain_until(struct library_world *world, int64_t mono_ns) {
-    return drain_until(world, mono_ns, true);
-}
-
-bool library_rest_until(struct library_world *world, int64_t mono_ns) {
-    return drain_until(world, mono_ns, false);
 }

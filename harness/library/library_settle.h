@@ -13,10 +13,8 @@ void library_clock_move(struct library_world *world, int64_t mono_ns);
 /* Everything arrives in order, and time passes, until the control question of the client is answered. False: it was
  * not, within limit_ms of the page's clock, or world->reason. */
 bool library_drain(struct library_world *world, int client, int64_t limit_ms);
-/* The same until that moment; the servers are asked for leases. */
-bool library_drain_until(struct library_world *world, int64_t mono_ns);
-/* The same, and nothing is noted. */
-bool library_rest_until(struct library_world *world, int64_t mono_ns);
+/* The same until that moment. `notes`: the servers are asked for leases. */
+bool library_drain_until(struct library_world *world, int64_t mono_ns, bool notes);
 
 bool library_is_paused(const struct library_world *world, int client);
 /* Whether the oldest message goes on when it is chosen. */

@@ -282,7 +282,7 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
 static bool clients_rest(struct library_world *world) {
     int64_t at_ns = shared_page_mono_ns(world->page) + REST_MS * CLOCK_NS_PER_MS;
     at_ns = (at_ns / CLOCK_NS_PER_S + 1) * CLOCK_NS_PER_S;
-    return library_rest_until(world, at_ns);
+    return library_drain_until(world, at_ns, false);
 }
 
 bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed) {
@@ -345,8 +345,8 @@ bool library_end(struct library_world *world) {
     int64_t after_ms = LEASES_AFTER * world->settings.lease_ms;
     if (after_ms < AFTER_LEAST_MS) after_ms = AFTER_LEAST_MS;
     after_ms++; /* so that a call that is not answered has taken too long then (promise_answer.c) */
-    if (world->reason[0] || !library_drain_until(world, shared_page_mono_ns(world->page) + after_ms * CLOCK_NS_PER_MS))
-        return false;
+    int64_t until_ns = shared_page_mono_ns(world->page) + after_ms * CLOCK_NS_PER_MS;
+    if (world->reason[0] || !library_drain_until(world, until_ns, true)) return false;
     library_event_add(world, (struct call_event){.kind = EVENT_END, .client = -1});
     size_t from = world->event_count;
     library_residue_note(world);

@@ -21,6 +21,10 @@ void byte_queue_free(struct byte_queue *queue);
 void byte_queue_add(struct byte_queue *queue, const char *bytes, size_t length);
 /* What is left of a stream that has ended is a message, too. */
 void byte_queue_end(struct byte_queue *queue);
+/* Whether the oldest message only opens the connection or keeps it up. */
+static inline bool byte_queue_is_plain(const struct byte_queue *queue) {
+    return queue->count > 0 && queue->messages[0].is_plain;
+}
 /* Whether the bytes end in the midst of a message. */
 bool byte_queue_has_part(const struct byte_queue *queue);
 /* The oldest whole message, which stays the queue's; no bytes without one. */

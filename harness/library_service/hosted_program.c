@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,69 +15,36 @@ enum { PIPE_BYTES = 1 << 20, LINE_ROOM = 4096, LOG_MODE = 0600 };
 
 /* --- start --- */
 
-/* The streams of this process, which the program inherits at its start instead of its own. */
-struct streams {
-    int saved[STDERR_FILENO + 1];
-};
-
-static bool streams_replace(struct streams *streams, int input, int output, int error) {
-    const int ours[] = {input, output, error};
-    bool good = true;
-    for (int each = 0; each <= STDERR_FILENO; each++) {
-        streams->saved[each] = fcntl(each, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        good &= streams->saved[each] >= 0 && dup2(ours[each], each) == each;
-    }
-    return good;
-}
-
-static void streams_restore(const struct streams *streams) {
-    for (int each = 0; each <= STDERR_FILENO; each++) {
-        if (streams->saved[each] < 0) continue;
-        dup2(streams->saved[each], each);
-        close(streams->saved[each]);
-    }
-}
-
 static bool hosted_program_failed(struct hosted_program *program, const char *what) {
     snprintf(program->reason, sizeof program->reason, "%s: %s", what, strerror(errno));
     return false;
 }
 
-static bool hosted_program_begin(struct hosted_program *program, const char *path, int input, int output, int error) {
-    struct streams streams;
-    char *words[] = {strdup(path), NULL};
-    if (!words[0]) abort();
-    bool good = streams_replace(&streams, input, output, error);
-    bool began = good && turns_begin(program->supervisor, words);
-    streams_restore(&streams);
-    free(words[0]);
-    if (!good) return hosted_program_failed(program, "its standard streams cannot be made");
-    if (!began) snprintf(program->reason, sizeof program->reason, "%s", program->supervisor->reason);
-    return began;
-}
-
 bool hosted_start(struct hosted_program *program, const char *path, const struct shared_page *page,
                   const struct task_slot *host, uint64_t seed, const char *log) {
-    int input[2], output[2], error = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, LOG_MODE);
+    int input[] = {-1, -1}, output[] = {-1, -1}, error = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, LOG_MODE);
     *program = (struct hosted_program){.to = -1, .from = -1};
     signal(SIGPIPE, SIG_IGN); /* a program that reads no more causes EPIPE instead */
     if (error < 0) return hosted_program_failed(program, log);
-    if (pipe2(input, O_CLOEXEC) != 0) {
-        close(error);
-        return hosted_program_failed(program, "pipe");
-    }
-    if (pipe2(output, O_CLOEXEC) != 0) {
+    if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) {
+        hosted_program_failed(program, "pipe");
         close(error);
         close(input[0]);
         close(input[1]);
-        return hosted_program_failed(program, "pipe");
+        return false;
     }
+    const int streams[] = {input[0], output[1], error};
+    char *words[] = {strdup(path), NULL};
+    if (!words[0]) abort();
     program->supervisor = calloc(1, sizeof *program->supervisor);
     if (!program->supervisor) abort();
     program->supervisor->ends_with_root = program->supervisor->must_rest = true;
     program->supervisor->random = random_split(seed, 0);
     program_clock_begin(&program->supervisor->clock, page, host);
-    bool began = hosted_program_begin(program, path, input[0], output[1], error);
+    program->supervisor->streams = streams;
+    bool began = turns_begin(program->supervisor, words);
+    if (!began) snprintf(program->reason, sizeof program->reason, "%s", program->supervisor->reason);
+    free(words[0]);
     close(error);
     close(input[0]);
     close(output[1]);
@@ -141,16 +109,11 @@ int64_t hosted_deadline_ns(const struct hosted_program *program) {
 /* --- lines --- */
 
 bool hosted_send(struct hosted_program *program, const char *line) {
-    size_t length = strlen(line);
-    char *whole = malloc(length + 1);
+    struct iovec parts[] = {{.iov_base = (void *)(uintptr_t)line, .iov_len = strlen(line)}, /* which is only read */
+                            {.iov_base = (char[]){'\n'}, .iov_len = 1}};
     program->stirred = true;
-    if (!whole) abort();
-    memcpy(whole, line, length);
-    whole[length] = '\n';
     /* A pipe takes a short line as a whole, or nothing of it when it is full because the program does not read. */
-    bool taken = write(program->to, whole, length + 1) == (ssize_t)(length + 1);
-    free(whole);
-    return taken;
+    return writev(program->to, parts, 2) == (ssize_t)parts[0].iov_len + 1;
 }
 
 static void output_read(struct hosted_program *program) {

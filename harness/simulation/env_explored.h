@@ -10,9 +10,6 @@ void explored_env_close(struct explored_task *task);
 /* The client is gone: its code runs to its end without answers, and what it records goes to the sink. */
 void explored_client_abandon(struct explored_client *client);
 
-/* A client's connection to the resource (struct resource_connection); the holder is its worker, an explored_task. */
-const struct env_reply *explored_resource_exchange(void *holder, const char *command, size_t length);
-
 /* Whether a task's code can resume. The arrival of its command is a step of its own, which this does not cover. */
 bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns);
 /* Runs the task's code to its next command, sleep or wait. */

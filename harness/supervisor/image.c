@@ -243,13 +243,15 @@ static int receive_listener(int socket) {
 }
 
 /* In the child. Addresses without chance: what a program derives from them is the same again. */
-_Noreturn static void become_program(int socket, pid_t parent, char *const *words) {
+_Noreturn static void become_program(int socket, pid_t parent, const int *streams, char *const *words) {
     const char *failed = "seccomp";
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(127);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
+    for (int each = 0; streams && each <= STDERR_FILENO; each++)
+        if (dup2(streams[each], each) != each) _exit(127);
     int listener = call_filter_install();
     if (listener >= 0 && send_listener(socket, listener)) {
         close(listener);
@@ -265,7 +267,7 @@ bool image_start(struct supervisor *supervisor, char *const *words) {
     pid_t parent = getpid();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return false;
     supervisor->root = fork();
-    if (supervisor->root == 0) become_program(sockets[1], parent, words);
+    if (supervisor->root == 0) become_program(sockets[1], parent, supervisor->streams, words);
     close(sockets[1]);
     supervisor->listener = supervisor->root > 0 ? receive_listener(sockets[0]) : -1;
     close(sockets[0]);

@@ -36,9 +36,10 @@ struct supervisor_route {
 };
 
 struct supervisor {
-    int listener; /* where the kernel hands over calls */
-    pid_t root;   /* the program's first process, a child of the supervisor */
-    int status;   /* of the root, once it has ended, as waitpid gives it */
+    int listener;       /* where the kernel hands over calls */
+    pid_t root;         /* the program's first process, a child of the supervisor */
+    const int *streams; /* that the root gets as its three standard ones; NULL: those of this process */
+    int status;         /* of the root, once it has ended, as waitpid gives it */
     bool root_ended;
     bool ends_with_root; /* what the program has started and left running is then ended, too */
     bool must_rest;      /* it is given up if it goes on and on without waiting (turns.c); else its owner ends it */
