@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/library/events_json.h"
-#include "harness/library/library_faults.h"
+#include "harness/library/library_state.h"
 #include "harness/library/workload_draw.h"
 #include "harness/search/mix.h"
 #include "harness/search/search.h"

@@ -1,10 +1,9 @@
-#include "harness/library/library_calls.h"
+#include "harness/library/library_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/library/library_events.h"
 #include "harness/scheduler/clock.h"
 
 static const struct planned_call *next_call(const struct library_world *world, int client, int thread) {

@@ -1,4 +1,4 @@
-#include "harness/library/library_events.h"
+#include "harness/library/library_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

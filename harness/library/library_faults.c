@@ -1,7 +1,5 @@
-#include "harness/library/library_faults.h"
+#include "harness/library/library_state.h"
 
-#include "harness/library/library_events.h"
-#include "harness/library/library_settle.h"
 #include "harness/scheduler/clock.h"
 
 /* --- whether a fault can strike --- */

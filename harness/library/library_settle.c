@@ -1,12 +1,10 @@
-#include "harness/library/library_settle.h"
+#include "harness/library/library_state.h"
 
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/library/library_calls.h"
-#include "harness/library/library_events.h"
 #include "harness/scheduler/clock.h"
 
 static int64_t settle_now_ns(const struct library_world *world) {

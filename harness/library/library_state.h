@@ -97,3 +97,57 @@ static inline struct library_link *library_link_find(struct library_client *clie
     const struct library_link *link = library_link_look(clients, who);
     return link ? &clients[who / LIBRARY_LINKS].links[link - clients[who / LIBRARY_LINKS].links] : NULL;
 }
+
+/* --- library_events.c: what a schedule's judge is told, in the order in which it happened (checkers/promises) --- */
+
+/* Adds a copy, with the schedule's time. Returns its index. */
+uint32_t library_event_add(struct library_world *world, struct call_event event);
+/* Looks at the servers how long the lock of each resource still lasts, and adds what has changed. */
+void library_leases_note(struct library_world *world);
+/* Notes what is left at the servers. */
+void library_residue_note(struct library_world *world);
+/* The name of a resource: "account", "account-2", ... */
+const char *library_resource_name(int resource, char name[OFFER_NAME]);
+
+/* --- library_calls.c: questions to hosted programs, and their answers (docs/adapters.md) --- */
+
+/* The keys of a call's question besides id; the caller's. */
+json_t *calls_body(const struct library_offer *offer, const struct call *call);
+/* Asks the next call of a thread, or begins its work. */
+bool calls_ask_next(struct library_world *world, int client, int thread);
+/* Cancels the call of a thread that is under way. */
+bool calls_cancel(struct library_world *world, int client, int thread);
+/* Asks what is no call of a thread; `body`: its keys besides id, which this takes. */
+bool calls_ask_control(struct library_world *world, int client, json_t *body);
+/* Takes all lines that a client's program has written. True: there were some. */
+bool calls_hear(struct library_world *world, int client);
+
+/* --- library_faults.c: what each fault does in the world of a library --- */
+
+bool library_allows(const struct library_world *world, struct choice fault);
+/* A fault that library_allows strikes. */
+void library_strike(struct library_world *world, struct choice fault);
+
+/* --- library_settle.c: until nothing happens by itself any more --- */
+
+/* Lets every program that has something to do run until it is quiet, and takes what it says and sends. What only opens
+ * or keeps up a connection goes on at once. False with world->reason. */
+bool library_settle(struct library_world *world);
+/* The next moment of the page's clock at which something happens by itself; INT64_MAX: never. */
+int64_t library_next_ns(const struct library_world *world);
+/* Moves the clock of everything to that moment. */
+void library_clock_move(struct library_world *world, int64_t mono_ns);
+/* Everything arrives in order, and time passes, until the control question of the client is answered. False: it was
+ * not, within limit_ms of the page's clock, or world->reason. */
+bool library_drain(struct library_world *world, int client, int64_t limit_ms);
+/* The same until that moment. `notes`: the servers are asked for leases. */
+bool library_drain_until(struct library_world *world, int64_t mono_ns, bool notes);
+
+bool library_is_paused(const struct library_world *world, int client);
+/* Whether the oldest message goes on when it is chosen. */
+bool library_request_is_due(const struct library_world *world, const struct library_link *link);
+bool library_answer_is_due(const struct library_world *world, const struct library_link *link);
+/* Whether no message is on its way that nothing holds. */
+bool library_is_quiet(const struct library_world *world);
+/* The oldest request reaches its server, and what the server says at once is there. */
+void library_request_arrives(struct library_world *world, struct library_link *link);

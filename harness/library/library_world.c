@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/library/library_calls.h"
-#include "harness/library/library_events.h"
-#include "harness/library/library_settle.h"
+#include "harness/library/library_state.h"
 #include "harness/scheduler/clock.h"
 #include "harness/search/mix.h"
 

@@ -10,7 +10,6 @@
  * the same programs, which begins with new ones. */
 #pragma once
 
-#include "harness/library/library_faults.h"
 #include "harness/library/library_state.h"
 
 extern const struct choice_space HOSTED_CHOICES;

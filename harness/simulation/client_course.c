@@ -2,7 +2,7 @@
 
 #include "harness/client/drawn_work.h"
 #include "harness/scheduler/clock.h"
-#include "harness/simulation/world_choices.h"
+#include "harness/simulation/world_state.h"
 
 enum { COURSE_STREAM = 2000, LINGER_BOUNDS = 2 };
 

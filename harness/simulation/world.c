@@ -6,12 +6,9 @@
 
 #include "harness/scheduler/clock.h"
 #include "harness/simulation/client_course.h"
-#include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
 #include "harness/simulation/server_renewal.h"
-#include "harness/simulation/world_choices.h"
-#include "harness/simulation/world_faults.h"
-#include "harness/simulation/world_names.h"
+#include "harness/simulation/world_state.h"
 
 enum { HISTORY_RECORDS = 1 << 16 };
 

@@ -1,9 +1,7 @@
-#include "harness/simulation/world_faults.h"
+#include "harness/simulation/world_state.h"
 
 #include "harness/scheduler/clock.h"
-#include "harness/simulation/client_traces.h"
 #include "harness/simulation/env_explored.h"
-#include "harness/simulation/world_names.h"
 
 enum { KILLED = 9 };
 

@@ -1,10 +1,8 @@
-#include "harness/simulation/world_names.h"
+#include "harness/simulation/world_state.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "harness/simulation/world_choices.h"
 
 /* Writes a text once: written twice, it would get two indexes and be two names. */
 static uint32_t name_index(struct world *world, const char *words) {

@@ -4,10 +4,10 @@
 #include "harness/client/client.h"
 #include "harness/resource/resource.h"
 #include "harness/search/choice.h"
-#include "harness/simulation/explored_node.h"
 #include "harness/simulation/explored_task.h"
-#include "harness/simulation/heard_command.h"
+#include "harness/simulation/replication_stream.h"
 
+enum { WORLD_REPLICAS = 2, WORLD_SERVERS = 1 + WORLD_REPLICAS /* of a node: server 0 is the first master */ };
 enum { WORLD_CLIENTS = 16, WORLD_TASKS = TASKS_PER_CLIENT * WORLD_CLIENTS, WORLD_LATE = 16 };
 enum { WORLD_TEXT = 48, WORLD_TEXTS = 160, WORLD_CHECKPOINTS = 32 };
 enum { WORLD_STEPS_MOST = 20000, WORLD_CHOICES = WORLD_TASKS + WORLD_LATE + WORLD_REPLICAS * WORLD_NODES + 1 };
@@ -27,6 +27,15 @@ struct client_course {
     int64_t patience_ms; /* how long it waits for the lock; -1: as long as the lock does */
 };
 
+/* A node as clients see it: a master and its replicas, each a real server. One of them leads. */
+struct explored_node {
+    struct node servers[WORLD_SERVERS];
+    struct stream streams[WORLD_SERVERS][WORLD_SERVERS]; /* [from][to] */
+    int leads;                                           /* the server that clients talk to */
+    int life;                                            /* how often all connections to the leading server were lost */
+    int64_t stalled_until_ns[WORLD_SERVERS];             /* no replication arrives at the server before */
+};
+
 struct explored_client {
     struct client work;
     struct explored_task worker, watchdog;
@@ -36,7 +45,7 @@ struct explored_client {
     uint32_t name;           /* index of its name in the history */
     struct client_course course;
     struct sent_bytes sent; /* all commands that it has sent to nodes in this schedule */
-    /* For client_traces.h: */
+    /* For client_traces.c: */
     struct sent_bytes sent_first;              /* and in the first schedule of all */
     uint32_t entries_name, subscriptions_name; /* indexes of names of residue */
     uint32_t excused;                          /* bit n: what it leaves on node n may be due to a fault */
@@ -89,6 +98,29 @@ struct world_settings {
     const char *sockets[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES];
 };
 
+/* What servers hear and answer, command by command: for an observer of a schedule that is replayed. */
+enum heard_fate {
+    HEARD_ANSWERED,
+    HEARD_ANSWER_LOST,   /* executed and answered; the answer does not reach the client */
+    HEARD_WAITS,         /* a blocking command; the server answers later */
+    HEARD_ANSWERED_LATE, /* the answer to a blocking command */
+    HEARD_LATE,          /* executed when nobody waits for its answer: a copy, or one that its client has given up */
+    HEARD_LOST,          /* never executed: it was dropped, or its connection was */
+    HEARD_REFUSED,       /* never executed: the server answers with an error */
+    HEARD_FATES
+};
+
+/* Everything that these functions get belongs to the world. */
+struct command_witness {
+    /* A server hears the command, or answers it late. `reply` may be NULL. */
+    void (*tell)(void *context, const struct sent_command *command, enum heard_fate fate, const redisReply *reply);
+    /* A fault loses, delays, refuses or repeats the command, or loses the message, which has come from its node. It has
+     * not acted yet. `message` is NULL: the command is struck. */
+    void (*strike)(void *context, enum choice_kind fault, const struct sent_command *command,
+                   const redisReply *message);
+    void *context;
+};
+
 struct world {
     struct world_settings settings;
     struct shared_page *page; /* only its clock and the clients' task slots are used */
@@ -136,3 +168,44 @@ void late_command_drop(struct late_command *late);
 /* A digest of the visible state: each task's checkpoint, state and reply, pauses, crashes, leading servers and the
  * resource. Leaves out the time and what servers hold. */
 uint64_t world_state_digest(const struct world *world);
+
+/* --- world_names.c: what the explorer itself writes into a history --- */
+
+/* Writes the records that all schedules share, and sets world->prefix and world->names. */
+void world_prefix_write(struct world *world);
+/* Appends a record of the driver. */
+void world_record(struct world *world, struct history_record record);
+/* Appends the start, proof or end of a fault; `target` is a name in the history. */
+void world_fault_record(struct world *world, enum history_kind kind, enum choice_kind fault, uint32_t target);
+
+/* --- world_choices.c: what can happen next in a world. Nothing here changes it --- */
+
+extern const struct choice_space SIMULATED_CHOICES;
+
+/* Writes the steps that can be taken now, at most WORLD_CHOICES, and returns their number. CHOICE_CLOCK occurs only
+ * alone. 0: nothing can happen any more. */
+int world_choices(const struct world *world, struct choice *choices);
+/* Whether a choice - a step or a fault - can be made now. */
+bool world_allows(const struct world *world, struct choice choice);
+/* Whether a fault that the world allows strikes a command on its way to the resource. */
+static inline bool world_strikes_store(const struct world *world, struct choice fault) {
+    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->command.node == WORLD_RESOURCE;
+}
+/* The next moment at which anything can change; or INT64_MAX. */
+int64_t world_next_deadline_ns(const struct world *world);
+
+/* --- world_faults.c: what each fault does to a world --- */
+
+/* Injects a fault that world_allows, and records it. */
+void world_fault_apply(struct world *world, struct choice fault);
+/* Ends the pauses whose time is over, after time has passed. */
+void world_pauses_end(struct world *world);
+
+/* --- client_traces.c: what a client has left behind --- */
+
+/* Keeps what all clients have sent in the first schedule. */
+void client_traces_compare_with(struct world *world);
+/* A command of the client to a node may have been lost, come late or come twice. */
+void client_traces_excuse(struct explored_client *client, int node);
+/* Looks for traces of a client that has taken a step, if an operation that should have left none has ended in it. */
+void client_traces_look(struct world *world, struct explored_client *client);

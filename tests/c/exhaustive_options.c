@@ -5,7 +5,7 @@
 
 #include "harness/search/strategy.h"
 #include "harness/simulation/simulated_search.h"
-#include "harness/simulation/world_choices.h"
+#include "harness/simulation/world_state.h"
 
 static struct simulated_search simulated;
 
