@@ -79,7 +79,7 @@ static bool unsigned_number(const char *text, uint64_t *value) {
     return errno == 0 && end != text && *end == '\0';
 }
 
-static bool list_add(struct option_list *list, int64_t most, const char *text) {
+static bool option_list_add(struct option_list *list, int64_t most, const char *text) {
     if (list->count == most) return false;
     list->of[list->count++] = text;
     return true;
@@ -108,10 +108,10 @@ static bool service_take(char *name, struct explore_arguments *arguments) {
     return (arguments->service = server_kind_named(name)) != NULL;
 }
 
-static bool node_take(char *address, struct explore_arguments *arguments) {
+static bool node_address_take(char *address, struct explore_arguments *arguments) {
     int count = arguments->nodes.count;
     if (count < LIBRARY_NODES) arguments->adapter.services[count] = arguments->service;
-    return list_add(&arguments->nodes, WORLD_SERVERS * WORLD_NODES, address);
+    return option_list_add(&arguments->nodes, WORLD_SERVERS * WORLD_NODES, address);
 }
 
 static bool port_take(char *port, struct explore_arguments *arguments) {
@@ -187,7 +187,7 @@ static const struct option_row ROWS[] = {
 
     /* A server: its unix socket and its clock page, or, of a hosted one, its address (library_server.h) and the program
      * that starts it. Both are repeated for each server. */
-    OTHER("node", node_take),
+    OTHER("node", node_address_take),
     LIST("clock", clocks, WORLD_SERVERS *WORLD_NODES),
     LIST("start", clocks, WORLD_SERVERS *WORLD_NODES),
     TEXT("directory", directory), /* for histories, sockets and logs */
@@ -224,7 +224,7 @@ static const struct option_row ROWS[] = {
     LONG("number", number, 0, INT64_MAX),
 };
 enum { OPTIONS = sizeof ROWS / sizeof ROWS[0] };
-_Static_assert(OPTIONS <= '?', "getopt_long's '?' is none of them");
+_Static_assert(OPTIONS <= '?', "getopt_long answers '?' to an unknown option");
 
 static bool option_take(const struct option_row *row, char *text, struct explore_arguments *arguments) {
     void *field = (char *)arguments + row->field;
@@ -234,7 +234,7 @@ static bool option_take(const struct option_row *row, char *text, struct explore
     case VALUE_INT: return small(text, (int)row->least, (int)row->most, field);
     case VALUE_LONG: return number(text, row->least, field) && *(int64_t *)field <= row->most;
     case VALUE_UNSIGNED: return unsigned_number(text, field) && *(uint64_t *)field >= (uint64_t)row->least;
-    case VALUE_LIST: return list_add(field, row->most, text);
+    case VALUE_LIST: return option_list_add(field, row->most, text);
     default: return row->take(text, arguments);
     }
 }
