@@ -18,7 +18,7 @@
 #include "harness/scheduler/clock.h"
 #include "harness/search/search_json.h"
 #include "harness/search/shrink.h"
-#include "harness/simulation/simulated_search.h"
+#include "harness/simulation/world.h"
 
 enum { ADAPTER_SHRINK_RUNS = 300 };
 
@@ -182,17 +182,17 @@ static int search_in(struct explore_arguments *arguments, struct search_world *w
     return status;
 }
 
-static struct simulated_search simulated;
+static struct world simulated;
 static struct hosted_search hosted;
 
 static int lock_explore(struct explore_arguments *arguments) {
     struct history_error error = {.text = ""};
-    if (!simulated_search_open(&simulated, &arguments->lock, &error)) {
+    if (!world_open(&simulated, &arguments->lock, &error)) {
         fprintf(stderr, "explore: %s\n", error.text);
         return STATUS_BAD;
     }
     int status = search_in(arguments, &simulated.search);
-    simulated_search_close(&simulated);
+    world_close(&simulated);
     return status;
 }
 
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
                    .shrink_runs = -1}};
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
     bool hosts = arguments.adapter.program != NULL;
-    simulated_search_make(&simulated, &arguments.lock);
+    world_search_make(&simulated, &arguments.lock);
     hosted_search_make(&hosted, &arguments.adapter);
     if (!explore_names_read(&arguments, hosts ? &hosted.search : &simulated.search) ||
         !explore_options_whole(&arguments) || !files_map(&arguments, &search))

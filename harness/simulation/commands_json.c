@@ -10,6 +10,22 @@ static const char *const FATES[HEARD_FATES] = {[HEARD_ANSWERED] = "answered", [H
                                                [HEARD_LATE] = "late",         [HEARD_LOST] = "lost",
                                                [HEARD_REFUSED] = "refused"};
 
+struct commands_json *commands_json_new(const struct world *world, const struct schedule *schedule) {
+    struct commands_json *self = malloc(sizeof *self);
+    redisReader *reader = redisReaderCreate();
+    if (!self || !reader) abort();
+    *self = (struct commands_json){world, schedule, json_array(), json_array(), reader};
+    return self;
+}
+
+void commands_json_free(struct commands_json *self) {
+    if (!self) return;
+    json_decref(self->list);
+    json_decref(self->strikes);
+    redisReaderFree(self->reader);
+    free(self);
+}
+
 /* --- texts --- */
 
 static void bytes_print(FILE *text, const char *bytes, size_t length) {
@@ -68,9 +84,8 @@ static json_t *words_json(redisReader *reader, const struct sent_command *comman
     return words;
 }
 
-void commands_json_tell(void *context, const struct sent_command *command, enum heard_fate fate,
+void commands_json_tell(struct commands_json *self, const struct sent_command *command, enum heard_fate fate,
                         const redisReply *reply) {
-    struct commands_json *self = context;
     json_t *heard = json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
                               command->client + 1, "watchdog", (int)command->by_watchdog, "node", command->node + 1,
                               "words", words_json(self->reader, command), "fate", FATES[fate]);
@@ -78,12 +93,11 @@ void commands_json_tell(void *context, const struct sent_command *command, enum 
     json_array_append_new(self->list, heard);
 }
 
-void commands_json_strike(void *context, enum choice_kind fault, const struct sent_command *command,
+void commands_json_strike(struct commands_json *self, enum choice_kind fault, const struct sent_command *command,
                           const redisReply *message) {
-    struct commands_json *self = context;
     char line[SCHEDULE_LINE];
     json_t *words = message ? elements_json(message) : words_json(self->reader, command);
-    deviation_write(self->space, &self->schedule->deviations[self->schedule->count - 1], line);
+    deviation_write(&SIMULATED_CHOICES, &self->schedule->deviations[self->schedule->count - 1], line);
     json_array_append_new(self->strikes,
                           json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
                                     (json_int_t)world_now_ns(self->world), "fault", choice_fault_name(fault), "client",

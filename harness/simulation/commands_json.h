@@ -4,9 +4,9 @@
 #include <jansson.h>
 
 #include "harness/search/schedule.h"
-#include "harness/simulation/world.h"
+#include "harness/simulation/world_state.h"
 
-/* A witness (struct command_witness) with this as its context appends an object for each command:
+/* What servers heard. An object is appended for each command:
  *   {"mono_ns": N, "client": index from 1, "watchdog": bool, "node": index from 1, 0: the resource, "words": [text],
  *    "fate": text, "answer": text, if there is one}
  * and for each fault that strikes a command, or a message on a channel:
@@ -14,13 +14,18 @@
  * 1, 0: the resource, "words": [text]} A byte that is no printable ASCII is \xNN in a text. */
 struct commands_json {
     const struct world *world;
-    const struct choice_space *space;
     const struct schedule *schedule; /* its last deviation is the one that is taking effect */
     json_t *list, *strikes;          /* arrays; the owner's */
     redisReader *reader;
 };
 
-void commands_json_tell(void *context, const struct sent_command *command, enum heard_fate fate,
+/* Freed with commands_json_free, which takes NULL, too. */
+struct commands_json *commands_json_new(const struct world *world, const struct schedule *schedule);
+void commands_json_free(struct commands_json *self);
+/* Call it when a server hears the command, or answers it late. `reply` may be NULL. */
+void commands_json_tell(struct commands_json *self, const struct sent_command *command, enum heard_fate fate,
                         const redisReply *reply);
-void commands_json_strike(void *context, enum choice_kind fault, const struct sent_command *command,
+/* A fault loses, delays, refuses or repeats the command, or loses the message, which has come from its node. Call it
+ * before the fault acts. `message` is NULL: the command is struck. */
+void commands_json_strike(struct commands_json *self, enum choice_kind fault, const struct sent_command *command,
                           const redisReply *message);

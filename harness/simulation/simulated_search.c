@@ -1,4 +1,4 @@
-#include "harness/simulation/simulated_search.h"
+#include "harness/simulation/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "checkers/engine/judge.h"
 #include "harness/search/mix.h"
 #include "harness/search/search.h"
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/commands_json.h"
 
 enum { USUAL_COURSES = 8 }; /* whose situations are noted, where clients do not do the same in each */
 
@@ -23,18 +23,6 @@ static const struct portfolio_turn PORTFOLIO[] = {{STRATEGY_UNIFORM, FAULTS_DRAW
                                                   {STRATEGY_UNIFORM, FAULTS_DRAWN, true},
                                                   {STRATEGY_PCT, FAULTS_DRAWN, true}};
 
-static struct simulated_search *simulated_of(struct search_world *search) {
-    return (struct simulated_search *)search;
-}
-
-static const struct simulated_search *simulated_const(const struct search_world *search) {
-    return (const struct simulated_search *)search;
-}
-
-static const struct world *world_of(const struct search_world *search) {
-    return &simulated_const(search)->world;
-}
-
 /* --- a schedule --- */
 
 static void simulated_workload_draw(struct search_world *search, struct workload *workload, uint64_t seed) {
@@ -44,28 +32,16 @@ static void simulated_workload_draw(struct search_world *search, struct workload
 
 static bool simulated_begin(struct search_world *search, const struct workload *workload, uint64_t seed,
                             uint64_t number) {
-    bool opened = world_begin(&simulated_of(search)->world, workload->clients, seed, number);
+    bool opened = world_begin((struct world *)search, workload->clients, seed, number);
     if (!opened)
         snprintf(search->reason, sizeof search->reason, "the lock could not be opened in schedule %llu",
                  (unsigned long long)number + 1);
     return opened;
 }
 
-static int simulated_choices(struct search_world *search, struct choice *choices) {
-    return world_choices(world_of(search), choices);
-}
-
-static bool simulated_allows(const struct search_world *search, struct choice choice) {
-    return world_allows(world_of(search), choice);
-}
-
 static bool simulated_strikes_resource(const struct search_world *search, struct choice fault) {
-    return world_strikes_store(world_of(search), fault);
-}
-
-static bool simulated_apply(struct search_world *search, struct choice choice) {
-    world_apply(&simulated_of(search)->world, choice);
-    return true;
+    return (int)fault.kind > CHOICE_LOSE_MESSAGE &&
+           world_task_const(world_of(search), fault.who)->command.node == WORLD_RESOURCE;
 }
 
 /* --- its verdicts --- */
@@ -105,12 +81,12 @@ static bool checker_is_judged(const struct world *world, int checker) {
 
 static void simulated_end(struct search_world *search, const struct search_settings *settings,
                           struct search_outcome *outcome) {
-    struct simulated_search *simulated = simulated_of(search);
+    struct world *world = (struct world *)search;
     struct judgement judgement;
-    world_end(&simulated->world);
+    world_end(world);
     outcome->fresh = true;
-    outcome->digest = history_digest(simulated->reader, simulated->world.prefix);
-    bool whole = judge(&judgement, simulated->reader, (struct check_reading){0});
+    outcome->digest = history_digest(world->reader, world->prefix);
+    bool whole = judge(&judgement, world->reader, (struct check_reading){0});
     if (!whole) abort(); /* this process alone writes the history */
     for (int each = 0; each < judgement.checkers; each++) {
         const struct verdict *verdict = &judgement.at_work[each].verdict;
@@ -119,7 +95,7 @@ static void simulated_end(struct search_world *search, const struct search_setti
         outcome->sorts[each] = sorts_of(verdict);
         bool counts = advisory || verdict->status != VERDICT_INCONCLUSIVE;
         outcome->applies[each] = verdict->applies || (counts && settings->required[each]);
-        bool is_asked = outcome->applies[each] || (advisory && checker_is_judged(&simulated->world, each));
+        bool is_asked = outcome->applies[each] || (advisory && checker_is_judged(world, each));
         outcome->shown[each] = is_asked && verdict->status == VERDICT_VIOLATED;
     }
     snprintf(outcome->inapplicable_reason, sizeof outcome->inapplicable_reason, "%s", judgement.inapplicable_reason);
@@ -184,10 +160,6 @@ static struct choice simulated_aimed(const struct search_world *search, struct c
     return fault;
 }
 
-static uint64_t simulated_state(const struct search_world *search) {
-    return world_state_digest(world_of(search));
-}
-
 /* --- for results --- */
 
 /* The checkpoint behind which a fault strikes. */
@@ -223,16 +195,8 @@ static void simulated_keep(struct search_world *search) {
 }
 
 static void simulated_watch(struct search_world *search, const struct schedule *played) {
-    struct simulated_search *simulated = simulated_of(search);
-    simulated->heard = (struct commands_json){.world = &simulated->world,
-                                              .space = search->space,
-                                              .schedule = played,
-                                              .list = json_array(),
-                                              .strikes = json_array(),
-                                              .reader = redisReaderCreate()};
-    if (!simulated->heard.reader) abort();
-    simulated->witness = (struct command_witness){commands_json_tell, commands_json_strike, &simulated->heard};
-    simulated->world.witness = &simulated->witness;
+    struct world *world = (struct world *)search;
+    world->heard = commands_json_new(world, played);
 }
 
 static void simulated_introduce(const struct search_world *search, json_t *result) {
@@ -240,26 +204,26 @@ static void simulated_introduce(const struct search_world *search, json_t *resul
 }
 
 static void simulated_describe(const struct search_world *search, bool kept, json_t *result) {
-    const struct simulated_search *simulated = simulated_const(search);
-    if (kept || !simulated->heard.list) return;
-    json_object_set(result, "commands", simulated->heard.list);
-    json_object_set(result, "strikes", simulated->heard.strikes);
+    const struct world *world = world_of(search);
+    if (kept || !world->heard) return;
+    json_object_set(result, "commands", world->heard->list);
+    json_object_set(result, "strikes", world->heard->strikes);
 }
 
 static const struct search_world_operations OPERATIONS = {
     .workload_draw = simulated_workload_draw,
     .begin = simulated_begin,
-    .choices = simulated_choices,
-    .allows = simulated_allows,
+    .choices = world_choices,
+    .allows = world_allows,
     .strikes_resource = simulated_strikes_resource,
-    .apply = simulated_apply,
+    .apply = world_apply,
     .end = simulated_end,
     .target_draw = simulated_target_draw,
     .targets = simulated_targets,
     .step_draw = simulated_step_draw,
     .situation = simulated_situation,
     .aimed = simulated_aimed,
-    .state = simulated_state,
+    .state = world_state,
     .place = simulated_place,
     .place_name = simulated_place_name,
     .commands = simulated_commands,
@@ -278,34 +242,18 @@ static int checker_count(void) {
     return count;
 }
 
-void simulated_search_make(struct simulated_search *simulated, const struct world_settings *settings) {
-    simulated->search = (struct search_world){.operations = &OPERATIONS,
-                                              .space = &SIMULATED_CHOICES,
-                                              .property_count = checker_count(),
-                                              .property_name = checker_property,
-                                              .steps = &simulated->world.steps,
-                                              .steps_most = WORLD_STEPS_MOST,
-                                              .lease_ms = settings->lease_ms,
-                                              .portfolio = PORTFOLIO,
-                                              .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
-                                              .deviates_of = 1,
-                                              .usual_courses = settings->varied ? USUAL_COURSES : 1,
-                                              .rehearses = settings->bound_ms > 0, /* client_traces.h */
-                                              .ends_quiet = settings->bound_ms > 0};
-}
-
-bool simulated_search_open(struct simulated_search *simulated, const struct world_settings *settings,
-                           struct history_error *error) {
-    if (!world_open(&simulated->world, settings, error)) return false;
-    simulated_search_make(simulated, settings);
-    simulated->reader = history_reader_open(settings->history, error);
-    return simulated->reader != NULL;
-}
-
-void simulated_search_close(struct simulated_search *simulated) {
-    json_decref(simulated->heard.list);
-    json_decref(simulated->heard.strikes);
-    if (simulated->heard.reader) redisReaderFree(simulated->heard.reader);
-    history_reader_close(simulated->reader);
-    world_close(&simulated->world);
+void world_search_make(struct world *world, const struct world_settings *settings) {
+    world->search = (struct search_world){.operations = &OPERATIONS,
+                                          .space = &SIMULATED_CHOICES,
+                                          .property_count = checker_count(),
+                                          .property_name = checker_property,
+                                          .steps = &world->steps,
+                                          .steps_most = WORLD_STEPS_MOST,
+                                          .lease_ms = settings->lease_ms,
+                                          .portfolio = PORTFOLIO,
+                                          .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
+                                          .deviates_of = 1,
+                                          .usual_courses = settings->varied ? USUAL_COURSES : 1,
+                                          .rehearses = settings->bound_ms > 0, /* client_traces.h */
+                                          .ends_quiet = settings->bound_ms > 0};
 }

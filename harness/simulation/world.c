@@ -6,6 +6,7 @@
 
 #include "harness/scheduler/clock.h"
 #include "harness/simulation/client_course.h"
+#include "harness/simulation/commands_json.h"
 #include "harness/simulation/env_explored.h"
 #include "harness/simulation/server_renewal.h"
 #include "harness/simulation/world_state.h"
@@ -34,6 +35,7 @@ static void nodes_open(struct world *world, int number) {
 
 bool world_open(struct world *world, const struct world_settings *settings, struct history_error *error) {
     *world = (struct world){.settings = *settings};
+    world_search_make(world, settings);
     world->page = aligned_alloc(_Alignof(struct shared_page), sizeof *world->page);
     if (!world->page) abort();
     memset(world->page, 0, sizeof *world->page);
@@ -51,7 +53,8 @@ bool world_open(struct world *world, const struct world_settings *settings, stru
     world->resource.actor.id = world->names.store;
     world->resource.stranger = world->names.stranger;
     for (int node = 0; node < settings->nodes; node++) nodes_open(world, node);
-    return true;
+    world->reader = history_reader_open(settings->history, error);
+    return world->reader != NULL;
 }
 
 static void nodes_close(struct explored_node *node) {
@@ -70,6 +73,8 @@ void world_close(struct world *world) {
     for (int node = 0; node < world->settings.nodes; node++) nodes_close(&world->nodes[node]);
     if (world->requests) redisReaderFree(world->requests);
     if (world->replies) redisReaderFree(world->replies);
+    commands_json_free(world->heard);
+    history_reader_close(world->reader);
     free(world->answers.bytes);
     free(world->resource.members);
     history_close(world->history);
@@ -212,8 +217,9 @@ static void quiet_begin(struct world *world) {
     world_record(world, (struct history_record){.kind = HISTORY_PHASE, .name = world->names.quiet});
 }
 
-void world_apply(struct world *world, struct choice choice) {
-    assert(world_allows(world, choice));
+bool world_apply(struct search_world *search, struct choice choice) {
+    struct world *world = (struct world *)search;
+    assert(world_allows(search, choice));
     world->steps++;
     switch (choice.kind) {
     case CHOICE_TASK: explored_task_step(world, world_task(world, choice.who)); break;
@@ -223,6 +229,7 @@ void world_apply(struct world *world, struct choice choice) {
     case CHOICE_QUIET: quiet_begin(world); break;
     default: world_fault_apply(world, choice); break;
     }
+    return true;
 }
 
 void world_end(struct world *world) {

@@ -11,12 +11,15 @@
 /* Creates the history files and connects to the servers. False with *error. */
 bool world_open(struct world *world, const struct world_settings *settings, struct history_error *error);
 void world_close(struct world *world);
+/* Makes world->search of a world that has these settings and need not be open. Its properties are those of the checkers
+ * of a history; its places are the checkpoints that the struck clients have passed. */
+void world_search_make(struct world *world, const struct world_settings *settings);
 
 /* Begins a schedule: everything is as new, and `clients` clients (at most settings.clients) have opened their locks and
  * taken no step. `seed`: of their random numbers; `schedule`: its number, for the history. False: a lock could not be
  * opened. */
 bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t schedule);
-/* Makes a choice that world_allows. */
-void world_apply(struct world *world, struct choice choice);
+/* An operation of struct search_world. */
+bool world_apply(struct search_world *search, struct choice choice);
 /* Ends the schedule and its history. Clients that are not done run to their end unrecorded. */
 void world_end(struct world *world);

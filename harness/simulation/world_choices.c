@@ -87,7 +87,7 @@ int64_t world_next_deadline_ns(const struct world *world) {
     return until_ns;
 }
 
-int world_choices(const struct world *world, struct choice *choices) {
+static int steps_list(const struct world *world, struct choice *choices) {
     int count = 0;
     for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++)
         if (explored_task_enabled(world, number)) choices[count++] = (struct choice){CHOICE_TASK, number, 0};
@@ -100,6 +100,10 @@ int world_choices(const struct world *world, struct choice *choices) {
     if (count == 0 && world_next_deadline_ns(world) != INT64_MAX)
         choices[count++] = (struct choice){.kind = CHOICE_CLOCK};
     return count;
+}
+
+int world_choices(struct search_world *search, struct choice *choices) {
+    return steps_list(world_of(search), choices);
 }
 
 /* --- faults --- */
@@ -178,7 +182,8 @@ static bool no_fault_lasts(const struct world *world) {
     return true;
 }
 
-bool world_allows(const struct world *world, struct choice choice) {
+bool world_allows(const struct search_world *search, struct choice choice) {
+    const struct world *world = world_of(search);
     int who = choice.who;
     if (world->quiet && (int)choice.kind >= CHOICE_FAULTS_FROM) return false;
     switch (choice.kind) {
@@ -207,7 +212,7 @@ bool world_allows(const struct world *world, struct choice choice) {
     case CHOICE_HOLD_REQUEST: return is_on_its_way(world, who) && fits_in_time(world, choice.amount);
     case CHOICE_CLOCK: {
         struct choice choices[WORLD_CHOICES];
-        return world_choices(world, choices) == 1 && choices[0].kind == CHOICE_CLOCK;
+        return steps_list(world, choices) == 1 && choices[0].kind == CHOICE_CLOCK;
     }
     default: return false;
     }

@@ -1,6 +1,7 @@
 #include "harness/simulation/world_state.h"
 
 #include "harness/scheduler/clock.h"
+#include "harness/simulation/commands_json.h"
 #include "harness/simulation/env_explored.h"
 
 enum { KILLED = 9 };
@@ -95,15 +96,9 @@ static void replica_stall(struct world *world, int number, int64_t amount_ms) {
 
 /* --- requests and messages --- */
 
-/* `message`: of those that have arrived for the task; NULL: its command is struck. */
-static void strike_tell(const struct world *world, enum choice_kind fault, const struct sent_command *command,
-                        const redisReply *message) {
-    if (world->witness) world->witness->strike(world->witness->context, fault, command, message);
-}
-
 static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
-    strike_tell(world, choice.kind, &task->command, NULL);
+    if (world->heard) commands_json_strike(world->heard, choice.kind, &task->command, NULL);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
     if (choice.kind != CHOICE_LOSE_REPLY && choice.kind != CHOICE_HOLD_REPLY)
         client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->command.node);
@@ -129,7 +124,7 @@ static void message_lose(struct world *world, int number) {
     struct sent_command command = world_task(world, number)->command;
     command.node = world_message_node(world, number);
     struct listener *listener = &world_task(world, number)->listeners[command.node];
-    strike_tell(world, CHOICE_LOSE_MESSAGE, &command, listener->pushes.pushes[0]);
+    if (world->heard) commands_json_strike(world->heard, CHOICE_LOSE_MESSAGE, &command, listener->pushes.pushes[0]);
     fault_begin(world, CHOICE_LOSE_MESSAGE, world->clients[command.client].name);
     listener_skip(listener);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/search/mix.h"
+#include "harness/simulation/commands_json.h"
 
 int64_t world_now_ns(const struct world *world) {
     return shared_page_mono_ns(world->page);
@@ -35,7 +36,7 @@ bool sent_contains(const struct sent_bytes *sent, const char *text, size_t lengt
 
 void world_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
                 const redisReply *reply) {
-    if (world->witness && !world->opening) world->witness->tell(world->witness->context, command, fate, reply);
+    if (world->heard && !world->opening) commands_json_tell(world->heard, command, fate, reply);
 }
 
 void late_command_drop(struct late_command *late) {
@@ -56,7 +57,8 @@ static uint64_t name_mixed(uint64_t state, const char *name) {
     return state;
 }
 
-uint64_t world_state_digest(const struct world *world) {
+uint64_t world_state(const struct search_world *search) {
+    const struct world *world = world_of(search);
     uint64_t state = (uint64_t)world->quiet << 8 | (uint64_t)world->late_count;
     for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++) {
         const struct explored_client *client = &world->clients[number / TASKS_PER_CLIENT];

@@ -3,7 +3,7 @@
 
 #include "harness/client/client.h"
 #include "harness/resource/resource.h"
-#include "harness/search/choice.h"
+#include "harness/search/search_world.h"
 #include "harness/simulation/explored_task.h"
 #include "harness/simulation/replication_stream.h"
 
@@ -110,18 +110,8 @@ enum heard_fate {
     HEARD_FATES
 };
 
-/* Everything that these functions get belongs to the world. */
-struct command_witness {
-    /* A server hears the command, or answers it late. `reply` may be NULL. */
-    void (*tell)(void *context, const struct sent_command *command, enum heard_fate fate, const redisReply *reply);
-    /* A fault loses, delays, refuses or repeats the command, or loses the message, which has come from its node. It has
-     * not acted yet. `message` is NULL: the command is struck. */
-    void (*strike)(void *context, enum choice_kind fault, const struct sent_command *command,
-                   const redisReply *message);
-    void *context;
-};
-
 struct world {
+    struct search_world search; /* first member: this world as one to search */
     struct world_settings settings;
     struct shared_page *page; /* only its clock and the clients' task slots are used */
     struct history *history, *sink;
@@ -140,11 +130,16 @@ struct world {
     const char *checkpoints[WORLD_CHECKPOINTS];
     int checkpoint_count;
     uint64_t steps;
-    bool quiet;                            /* CHOICE_QUIET was made */
-    bool compared;                         /* sent_first of all clients is known */
-    bool opening;                          /* locks are being opened: commands are executed at once and take no steps */
-    const struct command_witness *witness; /* NULL: nobody watches */
+    bool quiet;                    /* CHOICE_QUIET was made */
+    bool compared;                 /* sent_first of all clients is known */
+    bool opening;                  /* locks are being opened: commands are executed at once and take no steps */
+    struct history_reader *reader; /* of `history` */
+    struct commands_json *heard;   /* of a schedule that is watched; owned; NULL: nobody watches */
 };
+
+static inline const struct world *world_of(const struct search_world *search) {
+    return (const struct world *)search;
+}
 
 int64_t world_now_ns(const struct world *world);
 struct explored_task *world_task(struct world *world, int number);
@@ -158,7 +153,7 @@ enum { SENT_LEAST = 8 }; /* letters: shorter texts occur in commands by chance *
 bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length);
 /* A node from which a message has arrived that the task has not taken; or -1. */
 int world_message_node(const struct world *world, int number);
-/* Tells the witness, if there is one, what became of a command; not while locks are being opened. `reply`: the
+/* Tells who watches, if somebody does, what became of a command; not while locks are being opened. `reply`: the
  * caller's; or NULL. */
 void world_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
                 const redisReply *reply);
@@ -167,7 +162,7 @@ void late_command_drop(struct late_command *late);
 
 /* A digest of the visible state: each task's checkpoint, state and reply, pauses, crashes, leading servers and the
  * resource. Leaves out the time and what servers hold. */
-uint64_t world_state_digest(const struct world *world);
+uint64_t world_state(const struct search_world *search);
 
 /* --- world_names.c: what the explorer itself writes into a history --- */
 
@@ -182,15 +177,9 @@ void world_fault_record(struct world *world, enum history_kind kind, enum choice
 
 extern const struct choice_space SIMULATED_CHOICES;
 
-/* Writes the steps that can be taken now, at most WORLD_CHOICES, and returns their number. CHOICE_CLOCK occurs only
- * alone. 0: nothing can happen any more. */
-int world_choices(const struct world *world, struct choice *choices);
-/* Whether a choice - a step or a fault - can be made now. */
-bool world_allows(const struct world *world, struct choice choice);
-/* Whether a fault that the world allows strikes a command on its way to the resource. */
-static inline bool world_strikes_store(const struct world *world, struct choice fault) {
-    return (int)fault.kind > CHOICE_LOSE_MESSAGE && world_task_const(world, fault.who)->command.node == WORLD_RESOURCE;
-}
+/* Operations of struct search_world. CHOICE_CLOCK occurs only alone. */
+int world_choices(struct search_world *search, struct choice *choices);
+bool world_allows(const struct search_world *search, struct choice choice);
 /* The next moment at which anything can change; or INT64_MAX. */
 int64_t world_next_deadline_ns(const struct world *world);
 

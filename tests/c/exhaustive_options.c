@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "harness/search/strategy.h"
-#include "harness/simulation/simulated_search.h"
+#include "harness/simulation/world.h"
 #include "harness/simulation/world_state.h"
 
-static struct simulated_search simulated;
+static struct world simulated;
 
 /* All commands of all clients are on their way, and messages have arrived for all of them. */
 static void everything_happens(void) {
     static struct shared_page page;
-    struct world *world = &simulated.world;
+    struct world *world = &simulated;
     world->page = &page;
     world->settings.nodes = WORLD_NODES;
     world->settings.replicas = WORLD_REPLICAS;
@@ -33,7 +33,7 @@ static int possible_faults(int64_t amount) {
     for (int each = 0; each < SIMULATED_CHOICES.fault_count; each++)
         for (int who = 0; who < WORLD_TASKS; who++) {
             enum choice_kind kind = SIMULATED_CHOICES.faults[each];
-            count += world_allows(&simulated.world, (struct choice){kind, who, choice_has_amount(kind) ? amount : 0});
+            count += world_allows(&simulated.search, (struct choice){kind, who, choice_has_amount(kind) ? amount : 0});
         }
     return count;
 }
@@ -44,9 +44,9 @@ int main(void) {
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++) budget.most[kind] = 1;
     struct exhaustive exhaustive = {.bound = 1, .budget = &budget};
     const struct world_settings settings = {.lease_ms = 1000};
-    simulated_search_make(&simulated, &settings);
+    world_search_make(&simulated, &settings);
     everything_happens();
-    int steps = world_choices(&simulated.world, choices);
+    int steps = world_choices(&simulated.search, choices);
     exhaustive_begin(&exhaustive);
     (void)exhaustive_choose(&exhaustive, &simulated.search, choices, steps);
     int options = (int)exhaustive.points[0].options, possible = steps + possible_faults(3000);

@@ -29,7 +29,7 @@ static void world_reset(void) {
 static const char *separator = "{";
 
 static void say(const char *name) {
-    bool allowed = world_allows(&world, (struct choice){.kind = CHOICE_QUIET});
+    bool allowed = world_allows(&world.search, (struct choice){.kind = CHOICE_QUIET});
     printf("%s\"%s\": %s", separator, name, allowed ? "true" : "false");
     separator = ", ";
 }
