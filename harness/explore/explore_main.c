@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "harness/explore/explore_options.h"
-#include "harness/library/hosted_search.h"
+#include "harness/library/library_world.h"
 #include "harness/scheduler/clock.h"
 #include "harness/search/search_json.h"
 #include "harness/search/shrink.h"
@@ -183,7 +183,7 @@ static int search_in(struct explore_arguments *arguments, struct search_world *w
 }
 
 static struct world simulated;
-static struct hosted_search hosted;
+static struct library_world hosted;
 
 static int lock_explore(struct explore_arguments *arguments) {
     struct history_error error = {.text = ""};
@@ -198,8 +198,8 @@ static int lock_explore(struct explore_arguments *arguments) {
 
 static int adapter_explore(struct explore_arguments *arguments) {
     int status = STATUS_HOLDS;
-    if (!hosted_search_open(&hosted, &arguments->adapter)) {
-        status = inconclusive(hosted.world.reason);
+    if (!library_world_open(&hosted, &arguments->adapter)) {
+        status = inconclusive(hosted.search.reason);
     } else if (arguments->hello) {
         json_t *offer = json_object();
         hosted.search.operations->introduce(&hosted.search, offer);
@@ -207,7 +207,7 @@ static int adapter_explore(struct explore_arguments *arguments) {
     } else {
         status = search_in(arguments, &hosted.search);
     }
-    hosted_search_close(&hosted);
+    library_world_close(&hosted);
     return status;
 }
 
@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
     bool hosts = arguments.adapter.program != NULL;
     world_search_make(&simulated, &arguments.lock);
-    hosted_search_make(&hosted, &arguments.adapter);
+    library_search_make(&hosted, &arguments.adapter);
     if (!explore_names_read(&arguments, hosts ? &hosted.search : &simulated.search) ||
         !explore_options_whole(&arguments) || !files_map(&arguments, &search))
         return STATUS_BAD;

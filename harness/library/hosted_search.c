@@ -1,11 +1,10 @@
-#include "harness/library/hosted_search.h"
+#include "harness/library/library_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/library/events_json.h"
-#include "harness/library/library_state.h"
 #include "harness/library/workload_draw.h"
 #include "harness/search/mix.h"
 #include "harness/search/search.h"
@@ -15,7 +14,6 @@ enum { HORIZON = 80, DEVIATES_OF = 4 };
 _Static_assert((int)PROMISES <= (int)SEARCH_PROPERTIES, "each promise is a property");
 _Static_assert((int)LIBRARY_CHOICES <= (int)SEARCH_CHOICES, "all steps fit into a search's list");
 _Static_assert((int)LIBRARY_CLIENTS *LIBRARY_LINKS <= (int)SEARCH_TARGETS, "all targets fit into a search's list");
-_Static_assert((int)LIBRARY_REASON <= (int)SEARCH_REASON, "a reason fits");
 
 /* The usual course, mostly the usual course, and PCT in turn; each without faults, with faults, with aimed ones, and
  * with faults. The usual course finds what a workload alone brings about, and its stories are the shortest. */
@@ -25,51 +23,27 @@ static const struct portfolio_turn PORTFOLIO[] = {
     {STRATEGY_USUAL, FAULTS_SOME, true},  {STRATEGY_UNIFORM, FAULTS_SOME, true},  {STRATEGY_PCT, FAULTS_SOME, true},
     {STRATEGY_USUAL, FAULTS_SOME, false}, {STRATEGY_UNIFORM, FAULTS_SOME, false}, {STRATEGY_PCT, FAULTS_SOME, false}};
 
-static struct hosted_search *hosted_of(struct search_world *search) {
-    return (struct hosted_search *)search;
-}
-
-static const struct library_world *hosted_world(const struct search_world *search) {
-    return &((const struct hosted_search *)search)->world;
-}
-
-/* Whether the world can go on; else the search knows why not. */
-static bool world_goes_on(struct search_world *search) {
-    snprintf(search->reason, sizeof search->reason, "%s", hosted_world(search)->reason);
-    return search->reason[0] == '\0';
-}
-
 /* --- a schedule --- */
 
 static void hosted_workload_draw(struct search_world *search, struct workload *workload, uint64_t seed) {
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     workload_draw(workload, &world->offer, world->settings.lease_ms, seed);
 }
 
 static bool hosted_schedule_begin(struct search_world *search, const struct workload *workload, uint64_t seed,
                                   uint64_t number) {
     (void)number;
-    bool begun = library_begin(&hosted_of(search)->world, workload, seed);
-    return world_goes_on(search) && begun;
-}
-
-static int hosted_choices(struct search_world *search, struct choice *choices) {
-    return library_choices(&hosted_of(search)->world, choices);
+    return library_begin((struct library_world *)search, workload, seed);
 }
 
 static bool hosted_allows(const struct search_world *search, struct choice choice) {
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     return choice_is_fault(choice.kind) ? library_allows(world, choice) : library_can_take(world, choice);
 }
 
 static bool hosted_strikes_resource(const struct search_world *search, struct choice fault) {
     (void)search, (void)fault;
     return false; /* calls are judged; there is no protected resource */
-}
-
-static bool hosted_apply(struct search_world *search, struct choice choice) {
-    bool applied = library_apply(&hosted_of(search)->world, choice);
-    return world_goes_on(search) && applied;
 }
 
 /* --- its verdicts --- */
@@ -100,16 +74,15 @@ static uint64_t events_digest(const struct library_world *world) {
 /* What is not broken is kept; whether the question came up in a schedule is not counted. */
 static void hosted_schedule_end(struct search_world *search, const struct search_settings *settings,
                                 struct search_outcome *outcome) {
-    struct hosted_search *hosted = hosted_of(search);
-    struct library_world *world = &hosted->world;
-    struct hosted_evidence *last = &hosted->last;
+    struct library_world *world = (struct library_world *)search;
+    struct library_evidence *last = &world->last;
     outcome->fresh = library_end(world);
-    if (!world_goes_on(search)) return;
+    if (search->reason[0]) return;
     outcome->digest = events_digest(world);
     last->events = world->events;
     last->event_count = world->event_count;
     last->broken_count =
-        promises_judge(&world->offer.facts, world->events, world->event_count, last->broken, HOSTED_BROKEN);
+        promises_judge(&world->offer.facts, world->events, world->event_count, last->broken, LIBRARY_BROKEN);
     for (int promise = 0; promise < PROMISES; promise++) outcome->status[promise] = VERDICT_HOLDS;
     for (int each = last->broken_count - 1; each >= 0; each--) {
         enum promise promise = last->broken[each].promise;
@@ -124,7 +97,7 @@ static void hosted_schedule_end(struct search_world *search, const struct search
 /* --- for strategies --- */
 
 static int hosted_target_draw(const struct search_world *search, enum choice_kind kind, struct random *random) {
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     if (choice_strikes(kind, TARGET_NODE)) return (int)random_below(random, (uint64_t)world->settings.nodes);
     int client = (int)random_below(random, (uint64_t)world->workload.clients);
     if (choice_strikes(kind, TARGET_CLIENT)) return client;
@@ -133,7 +106,7 @@ static int hosted_target_draw(const struct search_world *search, enum choice_kin
 }
 
 static int hosted_targets(const struct search_world *search, enum choice_kind kind, int *targets) {
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     int count = 0;
     if (choice_strikes(kind, TARGET_MESSAGE)) {
         for (int client = 0; client < world->workload.clients; client++)
@@ -148,7 +121,7 @@ static int hosted_targets(const struct search_world *search, enum choice_kind ki
 
 static struct choice hosted_step_draw(const struct search_world *search, struct random *random, bool main) {
     static const enum choice_kind KINDS[] = {CHOICE_REQUEST, CHOICE_ANSWER, CHOICE_CALL};
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     int client = (int)random_below(random, (uint64_t)world->workload.clients);
     enum choice_kind kind = KINDS[random_below(random, main ? 2 : 3)];
     int links = world->clients[client].links_used;
@@ -160,7 +133,7 @@ static struct choice hosted_step_draw(const struct search_world *search, struct 
 /* Messages that ask for the same are one situation, and the answers to them another one. */
 static uint64_t hosted_situation(const struct search_world *search, struct choice step) {
     if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return 0;
-    const struct library_link *link = library_link_look(hosted_world(search)->clients, step.who);
+    const struct library_link *link = library_link_look(library_world_of(search)->clients, step.who);
     if (!link) return 0;
     bool is_answer = step.kind == CHOICE_ANSWER;
     uint64_t name = mix(is_answer, is_answer ? link->asked_sort : link->requests.messages[0].sort);
@@ -171,14 +144,14 @@ static struct choice hosted_aimed(const struct search_world *search, struct choi
     int client = choice_client(search->space, step);
     if (choice_strikes(fault.kind, TARGET_CLIENT)) fault.who = client;
     if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return fault;
-    const struct library_link *link = library_link_look(hosted_world(search)->clients, step.who);
+    const struct library_link *link = library_link_look(library_world_of(search)->clients, step.who);
     if (choice_strikes(fault.kind, TARGET_MESSAGE)) fault.who = step.who;
     else if (choice_strikes(fault.kind, TARGET_NODE) && link) fault.who = link->node;
     return fault;
 }
 
 static uint64_t hosted_state(const struct search_world *search) {
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     uint64_t state = 0;
     for (int number = 0; number < world->workload.clients; number++) {
         const struct library_client *client = &world->clients[number];
@@ -199,7 +172,7 @@ static uint64_t hosted_state(const struct search_world *search) {
 
 /* The call that the struck client is making; of a server, the client of the last step. */
 static int hosted_place(const struct search_world *search, struct choice choice) {
-    const struct library_world *world = hosted_world(search);
+    const struct library_world *world = library_world_of(search);
     int client = choice_strikes(choice.kind, TARGET_NODE) ? search->current : choice_client(search->space, choice);
     for (int thread = 0; thread < WORKLOAD_THREADS && client >= 0; thread++) {
         const struct library_thread *state = &world->clients[client].threads[thread];
@@ -215,11 +188,11 @@ static const char *hosted_place_name(const struct search_world *search, int plac
 }
 
 static uint64_t hosted_commands(const struct search_world *search) {
-    return hosted_world(search)->commands;
+    return library_world_of(search)->commands;
 }
 
 static void hosted_session_end(struct search_world *search) {
-    library_session_end(&hosted_of(search)->world);
+    library_session_end((struct library_world *)search);
 }
 
 static void hosted_watch(struct search_world *search, const struct schedule *played) {
@@ -227,33 +200,33 @@ static void hosted_watch(struct search_world *search, const struct schedule *pla
 }
 
 static void hosted_keep(struct search_world *search) {
-    struct hosted_search *hosted = hosted_of(search);
-    size_t size = hosted->last.event_count * sizeof *hosted->last.events;
-    free(hosted->kept.events);
-    hosted->kept = hosted->last;
-    hosted->kept.events = malloc(size ? size : 1);
-    if (!hosted->kept.events) abort();
-    memcpy(hosted->kept.events, hosted->last.events, size);
+    struct library_world *world = (struct library_world *)search;
+    size_t size = world->last.event_count * sizeof *world->last.events;
+    free(world->kept.events);
+    world->kept = world->last;
+    world->kept.events = malloc(size ? size : 1);
+    if (!world->kept.events) abort();
+    memcpy(world->kept.events, world->last.events, size);
 }
 
 static void hosted_introduce(const struct search_world *search, json_t *result) {
-    json_object_set_new(result, "offer", offer_json(&hosted_world(search)->offer));
+    json_object_set_new(result, "offer", offer_json(&library_world_of(search)->offer));
 }
 
 static void hosted_describe(const struct search_world *search, bool kept, json_t *result) {
-    const struct hosted_search *hosted = (const struct hosted_search *)search;
-    const struct hosted_evidence *of = kept ? &hosted->kept : &hosted->last;
+    const struct library_world *world = library_world_of(search);
+    const struct library_evidence *of = kept ? &world->kept : &world->last;
     json_object_set_new(result, "evidence", broken_promises_json(of->broken, of->broken_count));
-    json_object_set_new(result, "events", call_events_json(of->events, of->event_count, hosted->world.settings.nodes));
+    json_object_set_new(result, "events", call_events_json(of->events, of->event_count, world->settings.nodes));
 }
 
 static const struct search_world_operations OPERATIONS = {
     .workload_draw = hosted_workload_draw,
     .begin = hosted_schedule_begin,
-    .choices = hosted_choices,
+    .choices = library_choices,
     .allows = hosted_allows,
     .strikes_resource = hosted_strikes_resource,
-    .apply = hosted_apply,
+    .apply = library_apply,
     .end = hosted_schedule_end,
     .target_draw = hosted_target_draw,
     .targets = hosted_targets,
@@ -273,29 +246,17 @@ static const struct search_world_operations OPERATIONS = {
 
 /* --- from its opening to its closing --- */
 
-void hosted_search_make(struct hosted_search *hosted, const struct library_settings *settings) {
-    hosted->search = (struct search_world){.operations = &OPERATIONS,
-                                           .space = &HOSTED_CHOICES,
-                                           .property_count = PROMISES,
-                                           .property_name = promise_property,
-                                           .steps = &hosted->world.steps,
-                                           .steps_most = LIBRARY_STEPS_MOST,
-                                           .lease_ms = settings->lease_ms,
-                                           .portfolio = PORTFOLIO,
-                                           .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
-                                           .deviates_of = DEVIATES_OF,
-                                           .horizon = HORIZON,
-                                           .has_programs = true,
-                                           .lease_of_object = hosted->world.offer.lease_of_object};
-}
-
-bool hosted_search_open(struct hosted_search *hosted, const struct library_settings *settings) {
-    bool opened = library_world_open(&hosted->world, settings);
-    hosted_search_make(hosted, settings);
-    return opened;
-}
-
-void hosted_search_close(struct hosted_search *hosted) {
-    free(hosted->kept.events);
-    library_world_close(&hosted->world);
+void library_search_make(struct library_world *world, const struct library_settings *settings) {
+    world->search = (struct search_world){.operations = &OPERATIONS,
+                                          .space = &HOSTED_CHOICES,
+                                          .property_count = PROMISES,
+                                          .property_name = promise_property,
+                                          .steps = &world->steps,
+                                          .steps_most = LIBRARY_STEPS_MOST,
+                                          .lease_ms = settings->lease_ms,
+                                          .portfolio = PORTFOLIO,
+                                          .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
+                                          .deviates_of = DEVIATES_OF,
+                                          .horizon = HORIZON,
+                                          .has_programs = true};
 }

@@ -13,7 +13,7 @@ static const struct planned_call *next_call(const struct library_world *world, i
 }
 
 static bool calls_fail(struct library_world *world, int client, const char *why, const char *line) {
-    snprintf(world->reason, sizeof world->reason, "the adapter of client-%d %s%s%.120s", client + 1, why,
+    snprintf(world->search.reason, sizeof world->search.reason, "the adapter of client-%d %s%s%.120s", client + 1, why,
              *line ? ": " : "", line);
     return false;
 }
@@ -164,7 +164,8 @@ static bool answer_take(struct library_world *world, int client, const json_t *b
 
 bool calls_hear(struct library_world *world, int client) {
     bool any = false;
-    for (char *line; !world->reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL; any = true) {
+    for (char *line; !world->search.reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL;
+         any = true) {
         enum outcome outcome;
         json_t *body = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(body)) calls_fail(world, client, "said something that is no JSON object", line);

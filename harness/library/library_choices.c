@@ -62,7 +62,8 @@ static bool is_done(const struct library_world *world) {
     return true;
 }
 
-int library_choices(struct library_world *world, struct choice *choices) {
+int library_choices(struct search_world *search, struct choice *choices) {
+    struct library_world *world = (struct library_world *)search;
     int count = 0;
     for (int client = 0; client < LIBRARY_CLIENTS; client++) count = client_choices(world, client, choices, count);
     if (count > 0) return count;
@@ -136,7 +137,8 @@ static bool step_take(struct library_world *world, struct choice choice) {
 }
 
 /* The servers are asked for leases when nothing is under way: then each client that was granted a lock knows it. */
-bool library_apply(struct library_world *world, struct choice choice) {
+bool library_apply(struct search_world *search, struct choice choice) {
+    struct library_world *world = (struct library_world *)search;
     size_t before = world->event_count;
     bool good = step_take(world, choice);
     for (size_t each = before; good && each < world->event_count; each++)

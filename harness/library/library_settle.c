@@ -133,7 +133,7 @@ void library_request_arrives(struct library_world *world, struct library_link *l
 /* --- programs --- */
 
 static bool lost(struct library_world *world, int number, const char *why) {
-    snprintf(world->reason, sizeof world->reason, "the program of client-%d: %.200s", number + 1, why);
+    snprintf(world->search.reason, sizeof world->search.reason, "the program of client-%d: %.200s", number + 1, why);
     return false;
 }
 
@@ -275,17 +275,17 @@ static bool client_hear(struct library_world *world, int number) {
 }
 
 bool library_settle(struct library_world *world) {
-    for (bool any = true; any && !world->reason[0];) {
+    for (bool any = true; any && !world->search.reason[0];) {
         any = false;
         for (int node = 0; node < world->settings.nodes; node++)
             if (server_has_news(&world->servers[node])) any |= servers_hear(world, &world->servers[node]);
-        for (int client = 0; client < LIBRARY_CLIENTS && !world->reason[0]; client++) {
+        for (int client = 0; client < LIBRARY_CLIENTS && !world->search.reason[0]; client++) {
             any |= program_run(world, client);
             any |= client_hear(world, client);
         }
         any |= links_close(world);
     }
-    return !world->reason[0];
+    return !world->search.reason[0];
 }
 
 /* --- time --- */
@@ -359,7 +359,7 @@ static bool deliver_all(struct library_world *world) {
 
 static bool drain_to_quiet(struct library_world *world) {
     while (library_settle(world) && deliver_all(world)) continue;
-    return !world->reason[0];
+    return !world->search.reason[0];
 }
 
 bool library_drain(struct library_world *world, int client, int64_t limit_ms) {

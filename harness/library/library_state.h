@@ -4,12 +4,11 @@
 #include "harness/library/library_link.h"
 #include "harness/library/library_offer.h"
 #include "harness/library_service/library_server.h"
-#include "harness/search/choice.h"
-#include "harness/search/workload.h"
+#include "harness/search/search_world.h"
 
 enum { LIBRARY_LOCKS = 100 /* workload.h */ };
 enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = LINKS_PER_CLIENT, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
-enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_REASON = 256 };
+enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_BROKEN = 32 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 
 struct library_settings {
@@ -52,7 +51,16 @@ struct library_client {
     bool acquired[LIBRARY_LOCKS]; /* whether an acquire was asked of the lock object in this schedule */
 };
 
+/* What a schedule has shown. */
+struct library_evidence {
+    struct broken_promise broken[LIBRARY_BROKEN];
+    int broken_count;
+    struct call_event *events; /* of the last schedule the world's, else owned */
+    size_t event_count;
+};
+
 struct library_world {
+    struct search_world search; /* first member: this world as one to search; its reason says why it cannot go on */
     struct library_settings settings;
     struct library_offer offer;
     struct shared_page *page;
@@ -63,12 +71,16 @@ struct library_world {
     struct call_event *events; /* owned */
     size_t event_count, event_room;
     uint64_t steps, commands;
-    int64_t busy_ns;             /* the page's clock when `turns` was last 0 */
-    int turns;                   /* messages that have reached a server at this time */
-    bool stopped;                /* no more can happen, although calls are not answered */
-    bool excludes_end;           /* a client crashed, or a program has to be started anew for another reason */
-    char reason[LIBRARY_REASON]; /* why the world cannot go on; empty: it can */
+    int64_t busy_ns;   /* the page's clock when `turns` was last 0 */
+    int turns;         /* messages that have reached a server at this time */
+    bool stopped;      /* no more can happen, although calls are not answered */
+    bool excludes_end; /* a client crashed, or a program has to be started anew for another reason */
+    struct library_evidence last, kept;
 };
+
+static inline const struct library_world *library_world_of(const struct search_world *search) {
+    return (const struct library_world *)search;
+}
 
 static inline int library_thread_number(int client, int thread) {
     return client * WORKLOAD_THREADS + thread;
@@ -131,14 +143,14 @@ void library_strike(struct library_world *world, struct choice fault);
 /* --- library_settle.c: until nothing happens by itself any more --- */
 
 /* Lets every program that has something to do run until it is quiet, and takes what it says and sends. What only opens
- * or keeps up a connection goes on at once. False with world->reason. */
+ * or keeps up a connection goes on at once. False with world->search.reason. */
 bool library_settle(struct library_world *world);
 /* The next moment of the page's clock at which something happens by itself; INT64_MAX: never. */
 int64_t library_next_ns(const struct library_world *world);
 /* Moves the clock of everything to that moment. */
 void library_clock_move(struct library_world *world, int64_t mono_ns);
 /* Everything arrives in order, and time passes, until the control question of the client is answered. False: it was
- * not, within limit_ms of the page's clock, or world->reason. */
+ * not, within limit_ms of the page's clock, or world->search.reason. */
 bool library_drain(struct library_world *world, int client, int64_t limit_ms);
 /* The same until that moment. `notes`: the servers are asked for leases. */
 bool library_drain_until(struct library_world *world, int64_t mono_ns, bool notes);

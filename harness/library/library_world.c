@@ -24,9 +24,9 @@ static const int64_t SESSION_NS = INT64_C(1100000) * CLOCK_NS_PER_S - SHARED_PAG
 
 __attribute__((format(printf, 2, 3))) static bool give_up(struct library_world *world, const char *format, ...) {
     va_list arguments;
-    if (world->reason[0]) return false;
+    if (world->search.reason[0]) return false;
     va_start(arguments, format);
-    vsnprintf(world->reason, sizeof world->reason, format, arguments);
+    vsnprintf(world->search.reason, sizeof world->search.reason, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -159,6 +159,7 @@ static bool offer_ask(struct library_world *world) {
             give_up(world, "the library needs servers of the topology %s", LIBRARY_TOPOLOGIES[world->offer.topology]);
     else if (world->offer.facts.nodes > world->settings.nodes)
         good = give_up(world, "the library needs %d servers", world->offer.facts.nodes);
+    world->search.lease_of_object = world->offer.lease_of_object;
     library_session_end(world);
     return good;
 }
@@ -177,6 +178,7 @@ static void server_make(struct library_world *world, int node) {
 
 bool library_world_open(struct library_world *world, const struct library_settings *settings) {
     *world = (struct library_world){.settings = *settings};
+    library_search_make(world, settings);
     world->page = aligned_alloc(_Alignof(struct shared_page), sizeof *world->page);
     if (!world->page) abort();
     memset(world->page, 0, sizeof *world->page);
@@ -190,6 +192,7 @@ bool library_world_open(struct library_world *world, const struct library_settin
 void library_world_close(struct library_world *world) {
     library_session_end(world);
     for (int node = 0; node < world->settings.nodes; node++) server_close(&world->servers[node]);
+    free(world->kept.events);
     free(world->events);
     free(world->page);
 }
@@ -232,7 +235,7 @@ static bool warm_up_mode(struct library_world *world, int number, enum call_mode
         if (call.verb == CALL_IS_HELD && !form->answers_is_held) continue;
         if (call.verb == CALL_RENEW && !form->renews) continue;
         bool good = program_ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS);
-        if (world->reason[0]) return false;
+        if (world->search.reason[0]) return false;
         /* Whether a hold is renewed and released as it should be is what schedules find out. */
         if (!good && call.verb == CALL_ACQUIRE)
             return give_up(world, "client-%d: acquire of a lock that nobody else uses is not ok", number + 1);
@@ -289,7 +292,6 @@ bool library_begin(struct library_world *world, const struct workload *workload,
     world->event_count = 0;
     world->steps = 0;
     world->stopped = false;
-    world->reason[0] = '\0';
     for (int node = 0; node < world->settings.nodes; node++)
         server_reset(&world->servers[node], mix(seed, (uint64_t)node));
     if (!clients_begin(world, seed) || !clients_rest(world)) return false;
@@ -344,7 +346,7 @@ bool library_end(struct library_world *world) {
     if (after_ms < AFTER_LEAST_MS) after_ms = AFTER_LEAST_MS;
     after_ms++; /* so that a call that is not answered has taken too long then (promise_answer.c) */
     int64_t until_ns = shared_page_mono_ns(world->page) + after_ms * CLOCK_NS_PER_MS;
-    if (world->reason[0] || !library_drain_until(world, until_ns, true)) return false;
+    if (world->search.reason[0] || !library_drain_until(world, until_ns, true)) return false;
     library_event_add(world, (struct call_event){.kind = EVENT_END, .client = -1});
     size_t from = world->event_count;
     library_residue_note(world);

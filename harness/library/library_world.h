@@ -14,22 +14,23 @@
 
 extern const struct choice_space HOSTED_CHOICES;
 
-/* Connects to the servers and asks the library what it offers. False with world->reason. */
+/* Connects to the servers and asks the library what it offers. False with world->search.reason. */
 bool library_world_open(struct library_world *world, const struct library_settings *settings);
 void library_world_close(struct library_world *world);
+/* Makes world->search of a world that has these settings and need not be open. Its properties are promises of
+ * libraries; its places are the calls that struck clients were making. */
+void library_search_make(struct library_world *world, const struct library_settings *settings);
 
 /* Ends the programs: the next schedule begins a session. */
 void library_session_end(struct library_world *world);
 
 /* Begins a schedule: servers are empty, the programs of the workload's clients run and have made no call. False with
- * world->reason. */
+ * world->search.reason. */
 bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed);
-/* What can happen now; returns the number of choices, 0 when the workload is over. Steps only, no faults. */
-int library_choices(struct library_world *world, struct choice *choices);
-/* Whether a step can be taken now. */
+/* Operations of struct search_world; of steps only, not of faults. */
+int library_choices(struct search_world *search, struct choice *choices);
 bool library_can_take(const struct library_world *world, struct choice step);
-/* Makes a choice. False with world->reason: the world cannot go on. */
-bool library_apply(struct library_world *world, struct choice choice);
+bool library_apply(struct search_world *search, struct choice choice);
 /* Ends a schedule: what is under way arrives, time passes for as long as a lease and a renewal would last, and what is
  * left at the servers is noted. True: the programs can be used for another schedule. */
 bool library_end(struct library_world *world);
