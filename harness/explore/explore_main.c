@@ -95,20 +95,14 @@ static bool lines_read(const char *path, const struct choice_space *space, struc
     return true;
 }
 
-/* The first deviation that did not take effect; the number of deviations if all did. */
-static size_t unused_first(const struct schedule *schedule, const bool *used) {
-    size_t each = 0;
-    while (each < schedule->count && used[each]) each++;
-    return each;
-}
-
 static int schedule_replay(struct search *search, const struct schedule *schedule, uint64_t found, bool *used) {
     struct search_world *world = search->world;
     world->operations->watch(world, &search->schedule);
     uint64_t seed = search_seed(search->settings->seed, found);
     struct search_outcome outcome = search_replay(search, schedule, seed, found, true, used);
     if (!outcome.played) return inconclusive(world->reason);
-    size_t unused = unused_first(schedule, used);
+    size_t unused = 0; /* the first deviation that did not take effect */
+    while (unused < schedule->count && used[unused]) unused++;
     if (unused < schedule->count) {
         line_print(json_pack("{s:i,s:s}", "line", workload_calls(&schedule->workload) + (int)unused + 1, "reason",
                              "this never comes up, or cannot happen then: the schedule is for another lock, version or "

@@ -251,7 +251,6 @@ void library_search_make(struct library_world *world, const struct library_setti
                                           .space = &HOSTED_CHOICES,
                                           .property_count = PROMISES,
                                           .property_name = promise_property,
-                                          .steps = &world->steps,
                                           .steps_most = LIBRARY_STEPS_MOST,
                                           .lease_ms = settings->lease_ms,
                                           .portfolio = PORTFOLIO,

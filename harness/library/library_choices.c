@@ -123,7 +123,7 @@ static bool step_take(struct library_world *world, struct choice choice) {
         library_strike(world, choice);
         return library_settle(world);
     }
-    world->steps++;
+    world->search.steps++;
     if (choice.kind == CHOICE_CLOCK) return clock_step(world) && library_settle(world);
     struct library_link *link = choice.kind == CHOICE_CALL ? NULL : library_link_find(world->clients, choice.who);
     if (choice.kind == CHOICE_CALL) {

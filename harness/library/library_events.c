@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/grown.h"
+
 uint32_t library_event_add(struct library_world *world, struct call_event event) {
-    if (world->event_count == world->event_room) {
-        world->event_room = world->event_room ? world->event_room * 2 : 256;
-        world->events = realloc(world->events, world->event_room * sizeof *world->events);
-        if (!world->events) abort();
-    }
+    world->events = grown(world->events, world->event_count + 1, &world->event_room, sizeof *world->events);
     event.at_ns = shared_page_mono_ns(world->page) - world->began_ns;
     world->events[world->event_count] = event;
     return (uint32_t)world->event_count++;

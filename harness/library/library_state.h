@@ -70,7 +70,7 @@ struct library_world {
     int64_t began_ns;          /* the page's clock at the beginning of the schedule */
     struct call_event *events; /* owned */
     size_t event_count, event_room;
-    uint64_t steps, commands;
+    uint64_t commands;
     int64_t busy_ns;   /* the page's clock when `turns` was last 0 */
     int turns;         /* messages that have reached a server at this time */
     bool stopped;      /* no more can happen, although calls are not answered */

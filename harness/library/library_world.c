@@ -46,18 +46,14 @@ static bool doors_open(struct library_world *world, int number) {
     return true;
 }
 
-/* Whether the library is given the server's address: under sentinels it is given theirs, and asks them for the
- * master's. */
-static bool is_given(const struct library_world *world, int node) {
-    return world->offer.topology != TOPOLOGY_SENTINEL || world->servers[node].kind == &SENTINEL_KIND;
-}
-
+/* What the library is given: under sentinels it is given their addresses, and asks them for the master's. */
 static json_t *nodes_json(const struct library_world *world, int number) {
     json_t *nodes = json_array();
     for (int node = 0; node < world->settings.nodes; node++) {
         const struct link_door *door = &world->clients[number].doors[node];
         int own = link_door_port(door), port = world->settings.ports[node] ? world->settings.ports[node] : own;
-        if (!is_given(world, node)) continue;
+        bool asks_sentinels = world->offer.topology == TOPOLOGY_SENTINEL;
+        if (asks_sentinels && world->servers[node].kind != &SENTINEL_KIND) continue;
         json_array_append_new(nodes, own ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", port)
                                          : json_pack("{s:s}", "unix", door->address.text));
     }
@@ -290,7 +286,6 @@ bool library_begin(struct library_world *world, const struct workload *workload,
     world->workload = *workload;
     workload_match(&world->workload);
     world->event_count = 0;
-    world->steps = 0;
     world->stopped = false;
     for (int node = 0; node < world->settings.nodes; node++)
         server_reset(&world->servers[node], mix(seed, (uint64_t)node));

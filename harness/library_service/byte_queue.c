@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/grown.h"
+
 void byte_queue_begin(struct byte_queue *queue, const struct message_format *format) {
     queue->format = format;
     queue->length = 0;
@@ -39,11 +41,7 @@ static void messages_find(struct byte_queue *queue) {
 
 void byte_queue_add(struct byte_queue *queue, const char *bytes, size_t length) {
     if (length == 0) return;
-    if (queue->length + length > queue->room) {
-        queue->room = (queue->length + length) * 2;
-        queue->bytes = realloc(queue->bytes, queue->room);
-        if (!queue->bytes) abort();
-    }
+    queue->bytes = grown(queue->bytes, queue->length + length, &queue->room, 1);
     memcpy(queue->bytes + queue->length, bytes, length);
     queue->length += length;
     messages_find(queue);

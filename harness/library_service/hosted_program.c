@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/scheduler/grown.h"
 #include "harness/supervisor/turns.h"
 
 enum { PIPE_BYTES = 1 << 20, LINE_ROOM = 4096, LOG_MODE = 0600 };
@@ -118,11 +119,7 @@ bool hosted_send(struct hosted_program *program, const char *line) {
 
 static void output_read(struct hosted_program *program) {
     for (;;) {
-        if (program->room - program->length < LINE_ROOM) {
-            program->room = program->room * 2 + 2 * LINE_ROOM;
-            program->output = realloc(program->output, program->room);
-            if (!program->output) abort();
-        }
+        program->output = grown(program->output, program->length + LINE_ROOM, &program->room, 1);
         ssize_t got = read(program->from, program->output + program->length, program->room - program->length - 1);
         if (got <= 0) return;
         program->stirred = true; /* it can write again */

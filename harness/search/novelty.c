@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/grown.h"
+
 enum {
     CHANGE_STREAM = 2000, /* of random numbers */
     ROOM_FIRST = 1024,
@@ -55,10 +57,6 @@ static uint64_t rarity(const struct novelty *novelty, const struct novelty_entry
 
 /* --- a session --- */
 
-void novelty_session_begin(struct novelty *novelty) {
-    novelty_free(novelty);
-}
-
 void novelty_free(struct novelty *novelty) {
     for (size_t each = 0; each < novelty->count; each++) schedule_free(&novelty->entries[each].schedule);
     free(novelty->entries);
@@ -73,11 +71,7 @@ void novelty_schedule_begin(struct novelty *novelty) {
 
 void novelty_schedule_end(struct novelty *novelty, const struct schedule *schedule, uint64_t origin) {
     if (novelty->fresh_count == 0) return;
-    if (novelty->count == novelty->room) {
-        novelty->room = novelty->room ? novelty->room * 2 : 64;
-        novelty->entries = realloc(novelty->entries, novelty->room * sizeof *novelty->entries);
-        if (!novelty->entries) abort();
-    }
+    novelty->entries = grown(novelty->entries, novelty->count + 1, &novelty->room, sizeof *novelty->entries);
     struct novelty_entry *entry = &novelty->entries[novelty->count++];
     memset(&entry->schedule, 0, sizeof entry->schedule);
     memcpy(entry->states, novelty->fresh_states, sizeof entry->states);
@@ -216,7 +210,7 @@ static bool is_spent(const struct mutant *mutant, enum choice_kind kind) {
 
 /* Whether no fault comes any more: one whose place was passed does not. */
 static bool mutant_faults_over(const struct mutant *mutant, const struct search_world *world) {
-    bool drawn = *world->steps >= mutant->cut;
+    bool drawn = world->steps >= mutant->cut;
     for (size_t each = 0; each < mutant->schedule.count && !drawn; each++) {
         const struct deviation *deviation = &mutant->schedule.deviations[each];
         struct choice usual = deviation->usual;
@@ -235,8 +229,8 @@ struct choice mutant_choose(struct mutant *mutant, const struct search_world *wo
                             int count, struct choice usual) {
     static const struct choice QUIET = {.kind = CHOICE_QUIET};
     if (world->ends_quiet && world->operations->allows(world, QUIET) && mutant_faults_over(mutant, world)) return QUIET;
-    struct choice chosen = *world->steps >= mutant->cut ? strategy_choose(&mutant->tail, world, choices, count)
-                                                        : replay_choose(&mutant->replay, world, usual);
+    struct choice chosen = world->steps >= mutant->cut ? strategy_choose(&mutant->tail, world, choices, count)
+                                                       : replay_choose(&mutant->replay, world, usual);
     if (!choice_is_fault(chosen.kind)) return chosen;
     bool spared = mutant->budget->spares_store && world->operations->strikes_resource(world, chosen);
     if (spared || is_spent(mutant, chosen.kind)) return usual;

@@ -33,8 +33,7 @@ struct novelty {
     uint64_t fresh_states[NOVELTY_STATES_KEPT], fresh_count; /* new ones, and how many */
 };
 
-/* Forgets everything. */
-void novelty_session_begin(struct novelty *novelty);
+/* Forgets everything, as at the beginning of a session. */
 void novelty_free(struct novelty *novelty);
 /* Before a schedule; for each state that it reaches; and after it: keeps it if a state was new. */
 void novelty_schedule_begin(struct novelty *novelty);

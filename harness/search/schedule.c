@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/grown.h"
+
 enum { NAME = 80, AMOUNT_MOST_MS = 1000000000, WORDS_MOST = 12 };
 
 static const char BEFORE[] = "before ";
@@ -37,11 +39,8 @@ static const char *const STEP_WORDS[CHOICE_FAULTS_FROM] = {[CHOICE_CALL] = "call
 /* --- a value --- */
 
 void schedule_add(struct schedule *schedule, struct deviation deviation) {
-    if (schedule->count == schedule->room) {
-        schedule->room = schedule->room ? schedule->room * 2 : 64;
-        schedule->deviations = realloc(schedule->deviations, schedule->room * sizeof *schedule->deviations);
-        if (!schedule->deviations) abort();
-    }
+    schedule->deviations =
+        grown(schedule->deviations, schedule->count + 1, &schedule->room, sizeof *schedule->deviations);
     schedule->deviations[schedule->count++] = deviation;
 }
 

@@ -66,7 +66,7 @@ static void steps_take(struct search *search, const struct chooser *chooser) {
     struct search_world *world = search->world;
     const struct search_world_operations *operations = world->operations;
     struct choice choices[SEARCH_CHOICES];
-    for (int count; *world->steps < world->steps_most && (count = operations->choices(world, choices)) > 0;) {
+    for (int count; world->steps < world->steps_most && (count = operations->choices(world, choices)) > 0;) {
         struct choice usual = search_usual(world, choices, count);
         struct choice chosen = chosen_by(chooser, world, choices, count, usual);
         if (!choice_same(chosen, usual))
@@ -111,10 +111,11 @@ static struct search_outcome schedule_play(struct search *search, const struct c
     world->reason[0] = '\0';
     memset(world->taken, 0, sizeof world->taken);
     world->current = -1;
+    world->steps = 0;
     if (world->operations->begin(world, &search->schedule.workload, seed, number)) {
         steps_take(search, chooser);
-        outcome.steps = *world->steps;
-        outcome.cut_short = *world->steps >= world->steps_most;
+        outcome.steps = world->steps;
+        outcome.cut_short = world->steps >= world->steps_most;
         outcome.faults = search->faults;
         outcome.strikes = search->strikes;
         world->operations->end(world, search->settings, &outcome);
@@ -125,18 +126,16 @@ static struct search_outcome schedule_play(struct search *search, const struct c
     return outcome;
 }
 
-static struct search_outcome draw_exhaustive(struct search *search, uint64_t seed, uint64_t number) {
-    exhaustive_begin(&search->exhaustive);
-    return schedule_play(search, &(struct chooser){.exhaustive = &search->exhaustive}, seed, number);
-}
-
 static struct search_outcome draw_with(struct search *search, const struct portfolio_turn *turn, uint64_t number) {
     struct strategy strategy;
     struct search_world *world = search->world;
     search->origin = turn->kind == STRATEGY_EXHAUSTIVE ? 0 : number;
     uint64_t seed = search_seed(search->settings->seed, search->origin);
     world->operations->workload_draw(world, &search->schedule.workload, seed);
-    if (turn->kind == STRATEGY_EXHAUSTIVE) return draw_exhaustive(search, seed, number);
+    if (turn->kind == STRATEGY_EXHAUSTIVE) {
+        exhaustive_begin(&search->exhaustive);
+        return schedule_play(search, &(struct chooser){.exhaustive = &search->exhaustive}, seed, number);
+    }
     bool aims = turn->aims && search->aims;
     strategy_begin(&strategy, world, turn->kind, turn->aims && !aims ? FAULTS_NONE : turn->plan, seed,
                    &search->settings->budget, search->horizon, aims ? &search->situations : NULL);
@@ -236,14 +235,9 @@ static uint64_t session_first(const struct search_settings *settings, uint64_t s
     return first * settings->short_session + (session - first) * settings->session;
 }
 
-static uint64_t session_take(struct search *search) {
-    uint64_t taken = search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
-    return search->settings->first_session + taken * search->settings->stride;
-}
-
 static void session_begin(struct search *search, uint64_t session) {
     search->in_session = 0;
-    if (search->settings->strategy == STRATEGY_NOVELTY) novelty_session_begin(&search->novelty);
+    if (search->settings->strategy == STRATEGY_NOVELTY) novelty_free(&search->novelty);
     if (!search->world->has_programs) return;
     search->situations = (struct situations){.spares_store = search->settings->budget.spares_store};
     search->aims = session >= search->settings->short_sessions;
@@ -379,7 +373,9 @@ bool search_run(struct search *search, void (*report)(const struct search *)) {
     int64_t now_ns = clock_real_mono_ns(), reported_ns = now_ns;
     int64_t until_ns = settings->seconds ? now_ns + settings->seconds * CLOCK_NS_PER_S : INT64_MAX;
     for (bool more = true; more && now_ns < until_ns;) {
-        uint64_t session = session_take(search), number = session_first(settings, session);
+        uint64_t taken = search->shared ? atomic_fetch_add(&search->shared->taken, 1) : search->taken++;
+        uint64_t session = settings->first_session + taken * settings->stride;
+        uint64_t number = session_first(settings, session);
         uint64_t until = session_first(settings, session + 1);
         if (number >= settings->most || search_is_over(search, number)) break;
         session_begin(search, session);

@@ -106,7 +106,7 @@ struct search_world {
     const struct choice_space *space;
     int property_count;
     const char *(*property_name)(int property);
-    const uint64_t *steps; /* taken in the schedule that runs */
+    uint64_t steps; /* taken in the schedule that runs; the world counts them */
     /* The same by what takes them: choice.kind and choice.who. */
     uint64_t taken[CHOICE_FAULTS_FROM][SEARCH_TARGETS];
     int current; /* the choice_chain that took the last one; -1: none */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/grown.h"
+
 enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4, AIMED_UNTIL = 2 };
 
 /* --- drawn in advance --- */
@@ -82,7 +84,7 @@ static bool planned_may_strike(const struct strategy *strategy, const struct sea
 static bool fault_due(struct strategy *strategy, const struct search_world *world, struct choice *fault) {
     for (int each = 0; each < strategy->fault_count; each++) {
         struct planned_fault *planned = &strategy->faults[each];
-        if (planned->done || planned->aim.name || planned->step > *world->steps) continue;
+        if (planned->done || planned->aim.name || planned->step > world->steps) continue;
         *fault = strategy_fault_draw(strategy, world, planned->kind);
         if (!planned_may_strike(strategy, world, *fault)) continue; /* another target is drawn before the next step */
         planned->done = true;
@@ -93,7 +95,7 @@ static bool fault_due(struct strategy *strategy, const struct search_world *worl
 
 /* Whether a fault has struck, or what it is aimed at has not come in time. */
 static bool planned_is_over(const struct planned_fault *planned, const struct search_world *world) {
-    return planned->done || (planned->aim.name && *world->steps > planned->step);
+    return planned->done || (planned->aim.name && world->steps > planned->step);
 }
 
 /* Whether a fault is aimed at the step that would be next. */
@@ -137,7 +139,7 @@ static struct choice by_priority(struct strategy *strategy, const struct search_
         if (priority_of(strategy, world, choices[each]) > priority_of(strategy, world, choices[best])) best = each;
     for (int each = 0; each < STRATEGY_DEPTH - 1; each++) {
         int chain = choice_chain(world->space, choices[best]);
-        if (strategy->changes[each] > *world->steps || chain < 0) continue;
+        if (strategy->changes[each] > world->steps || chain < 0) continue;
         strategy->priority[chain] = --strategy->lowest;
         strategy->changes[each] = UINT64_MAX;
         return by_priority(strategy, world, choices, count);
@@ -200,11 +202,8 @@ static int options_of(const struct exhaustive *exhaustive, const struct search_w
 }
 
 static void point_add(struct exhaustive *exhaustive, int options) {
-    if (exhaustive->count == exhaustive->room) {
-        exhaustive->room = exhaustive->room ? exhaustive->room * 2 : 256;
-        exhaustive->points = realloc(exhaustive->points, exhaustive->room * sizeof *exhaustive->points);
-        if (!exhaustive->points) abort();
-    }
+    exhaustive->points =
+        grown(exhaustive->points, exhaustive->count + 1, &exhaustive->room, sizeof *exhaustive->points);
     exhaustive->points[exhaustive->count++] = (struct exhaustive_point){.options = (uint32_t)options};
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/grown.h"
+
 enum { HELLO_LINE = 256 };
 
 /* --- handshake --- */
@@ -53,11 +55,7 @@ void stream_close(struct stream *stream) {
 void stream_collect(struct stream *stream) {
     char bytes[16384];
     for (size_t got; (got = node_connection_poll_bytes(&stream->connection, bytes, sizeof bytes)) > 0;) {
-        if (stream->length + got > stream->room) {
-            stream->room = 2 * (stream->length + got);
-            stream->held = realloc(stream->held, stream->room);
-            if (!stream->held) abort();
-        }
+        stream->held = grown(stream->held, stream->length + got, &stream->room, 1);
         memcpy(stream->held + stream->length, bytes, got);
         stream->length += got;
     }

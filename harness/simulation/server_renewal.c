@@ -4,16 +4,13 @@
 #include <string.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/scheduler/grown.h"
 
 static const int64_t NEVER = -1; /* expires */
 
 void server_renewal_keep(struct explored_client *client, const char *command, size_t length) {
     struct sent_bytes *sent = &client->sent;
-    if (sent->length + length > sent->room) {
-        sent->room = 2 * (sent->length + length);
-        sent->bytes = realloc(sent->bytes, sent->room);
-        if (!sent->bytes) abort();
-    }
+    sent->bytes = grown(sent->bytes, sent->length + length, &sent->room, 1);
     memcpy(sent->bytes + sent->length, command, length);
     sent->length += length;
 }

@@ -247,7 +247,6 @@ void world_search_make(struct world *world, const struct world_settings *setting
                                           .space = &SIMULATED_CHOICES,
                                           .property_count = checker_count(),
                                           .property_name = checker_property,
-                                          .steps = &world->steps,
                                           .steps_most = WORLD_STEPS_MOST,
                                           .lease_ms = settings->lease_ms,
                                           .portfolio = PORTFOLIO,

@@ -153,7 +153,6 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
     history_rewind(world->history, world->prefix);
     resource_reset(&world->resource);
     world->late_count = 0;
-    world->steps = 0;
     for (int node = 0; node < world->settings.nodes; node++) nodes_begin(world, &world->nodes[node]);
     world_record(world, (struct history_record){
                             .kind = HISTORY_PARAMETER, .name = world->names.schedule, .value = (int64_t)schedule});
@@ -220,7 +219,7 @@ static void quiet_begin(struct world *world) {
 bool world_apply(struct search_world *search, struct choice choice) {
     struct world *world = (struct world *)search;
     assert(world_allows(search, choice));
-    world->steps++;
+    search->steps++;
     switch (choice.kind) {
     case CHOICE_TASK: explored_task_step(world, world_task(world, choice.who)); break;
     case CHOICE_LATE: late_arrive(world, &world->late[choice.who]); break;

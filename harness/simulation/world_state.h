@@ -129,7 +129,6 @@ struct world {
     /* Checkpoints that were passed in any schedule, from index 1 on; index 0: the beginning. */
     const char *checkpoints[WORLD_CHECKPOINTS];
     int checkpoint_count;
-    uint64_t steps;
     bool quiet;                    /* CHOICE_QUIET was made */
     bool compared;                 /* sent_first of all clients is known */
     bool opening;                  /* locks are being opened: commands are executed at once and take no steps */

@@ -29,13 +29,13 @@ static int play(struct novelty *novelty, struct schedule *schedule, struct strat
     memset(played_world.taken, 0, sizeof played_world.taken);
     played_world.current = 0;
     schedule->count = 0;
-    for (played_steps = 0; played_steps < ORDER; played_steps++) {
+    for (played_world.steps = 0; played_world.steps < ORDER; played_world.steps++) {
         struct choice usual = search_usual(&played_world, choices, TASKS);
         struct choice chosen = mutant ? mutant_choose(mutant, &played_world, choices, TASKS, usual)
                                       : strategy_choose(strategy, &played_world, choices, TASKS);
         if (!choice_same(chosen, usual))
             schedule_add(schedule, (struct deviation){usual, played_world.taken[CHOICE_TASK][usual.who] + 1, chosen});
-        if (followed == (int)played_steps && chosen.who == SECRET[followed]) followed++;
+        if (followed == (int)played_world.steps && chosen.who == SECRET[followed]) followed++;
         sum = sum * 31 + (uint64_t)chosen.who;
         played_world.taken[CHOICE_TASK][chosen.who]++;
         played_world.current = chosen.who;

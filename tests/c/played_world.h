@@ -8,8 +8,6 @@
 enum { PLAYED_CLIENTS = 3, PLAYED_TASKS = TASKS_PER_CLIENT * PLAYED_CLIENTS, PLAYED_NODES = 2, PLAYED_REPLICAS = 2 };
 enum { PLAYED_LEASE_MS = 1000 };
 
-static uint64_t played_steps; /* of the schedule */
-
 static int played_target_count(enum choice_kind kind) {
     if (choice_strikes(kind, TARGET_NODE)) return PLAYED_NODES;
     if (choice_strikes(kind, TARGET_REPLICA)) return PLAYED_NODES * PLAYED_REPLICAS;
@@ -49,6 +47,5 @@ static struct search_world_operations played_operations = {
 static struct search_world played_world = {.operations = &played_operations,
                                            .space = &SIMULATED_CHOICES,
                                            .property_count = SEARCH_PROPERTIES,
-                                           .steps = &played_steps,
                                            .lease_ms = PLAYED_LEASE_MS,
                                            .deviates_of = 1};

@@ -18,7 +18,7 @@ static bool (*allows)(struct choice choice);
 
 static bool strategies_allows(const struct search_world *world, struct choice choice) {
     (void)world;
-    return played_steps >= allowed_from && (!allows || allows(choice));
+    return played_world.steps >= allowed_from && (!allows || allows(choice));
 }
 
 /* Where each task is: the node that it talks to, or the resource; and the name of its situation. */
@@ -55,7 +55,7 @@ static void world_reset(void) {
     played_operations.strikes_resource = strategies_strikes_resource;
     played_operations.situation = strategies_situation;
     played_operations.aimed = strategies_aimed;
-    played_steps = 0;
+    played_world.steps = 0;
     played_world.current = 0;
     allowed_from = 0;
     allows = NULL;
@@ -84,12 +84,12 @@ static void say_pct(void) {
         int before = -1, changed = 0;
         bool demoted[TASKS] = {false};
         strategy_begin(&strategy, &played_world, STRATEGY_PCT, FAULTS_DRAWN, seed, &none, HORIZON, NULL);
-        for (played_steps = 0; played_steps < HORIZON; played_steps++) {
+        for (played_world.steps = 0; played_world.steps < HORIZON; played_world.steps++) {
             struct choice chosen = strategy_choose(&strategy, &played_world, choices, TASKS);
             if (before < 0) first[chosen.who]++;
             if (before >= 0 && chosen.who != before) {
                 changed++;
-                moments[played_steps * 4 / HORIZON]++;
+                moments[played_world.steps * 4 / HORIZON]++;
                 demoted[before] = true;
             }
             back += demoted[chosen.who];
@@ -136,7 +136,7 @@ static void strike(struct struck *struck, struct choice fault) {
     int64_t amount = fault.amount < 0 ? -fault.amount : fault.amount;
     struck->halves[amount % (LEASE_MS / 2) == 0 && amount <= 3 * LEASE_MS ? amount / (LEASE_MS / 2) : 5]++;
     struck->backwards += fault.amount < 0;
-    struck->quarters[played_steps * 4 / HORIZON]++;
+    struck->quarters[played_world.steps * 4 / HORIZON]++;
 }
 
 static void say_faults(const char *name, enum choice_kind kind, int most) {
@@ -148,7 +148,7 @@ static void say_faults(const char *name, enum choice_kind kind, int most) {
         struct strategy strategy;
         int count = 0;
         strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &budget, HORIZON, NULL);
-        for (played_steps = 0; played_steps < HORIZON; played_steps++) {
+        for (played_world.steps = 0; played_world.steps < HORIZON; played_world.steps++) {
             struct choice chosen;
             while ((chosen = strategy_choose(&strategy, &played_world, choices, TASKS)).kind != CHOICE_TASK) {
                 strike(&struck, chosen);
@@ -183,7 +183,7 @@ static void say_few(void) {
         struct strategy strategy;
         int count = 0;
         strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &budget, HORIZON, NULL);
-        for (played_steps = 0; played_steps < 2 * HORIZON; played_steps++) {
+        for (played_world.steps = 0; played_world.steps < 2 * HORIZON; played_world.steps++) {
             struct choice chosen;
             while ((chosen = strategy_choose(&strategy, &played_world, choices, TASKS)).kind != CHOICE_TASK) {
                 count++;
@@ -210,10 +210,10 @@ static void say_late(void) {
     } while (strategy.fault_count == 0);
     strategy.ends_quiet = true;
     allowed_from = HORIZON / 2;
-    for (played_steps = 0; played_steps < HORIZON; played_steps++) {
+    for (played_world.steps = 0; played_world.steps < HORIZON; played_world.steps++) {
         struct choice chosen = strategy_choose(&strategy, &played_world, choices, TASKS);
-        if (chosen.kind == CHOICE_CRASH && struck[1]++ == 0) struck[0] = (int64_t)played_steps;
-        if (chosen.kind == CHOICE_QUIET && quiet < 0) quiet = (int64_t)played_steps;
+        if (chosen.kind == CHOICE_CRASH && struck[1]++ == 0) struck[0] = (int64_t)played_world.steps;
+        if (chosen.kind == CHOICE_QUIET && quiet < 0) quiet = (int64_t)played_world.steps;
     }
     say("late_struck", struck, 2);
     say("late_quiet", &quiet, 1);
@@ -260,7 +260,7 @@ static void say_aimed(const char *name, enum choice_kind kind, bool spares_store
         bool struck = false;
         strategy_begin(&strategy, &played_world, STRATEGY_UNIFORM, FAULTS_DRAWN, seed, &budget, HORIZON, &situations);
         strategy.ends_quiet = true;
-        for (played_steps = 0; played_steps < 4 * HORIZON; played_steps++) {
+        for (played_world.steps = 0; played_world.steps < 4 * HORIZON; played_world.steps++) {
             struct choice chosen = strategy_choose(&strategy, &played_world, choices, TASKS);
             if (chosen.kind == CHOICE_QUIET) {
                 quiet++;
@@ -270,7 +270,7 @@ static void say_aimed(const char *name, enum choice_kind kind, bool spares_store
                 steps[chosen.who]++;
                 continue;
             }
-            late += played_steps > 2 * HORIZON;
+            late += played_world.steps > 2 * HORIZON;
             struck = true;
             whom[choice_strikes(kind, TARGET_REPLICA) ? replica_node(chosen.who) : chosen.who]++;
             if (chosen.who == 4 && kind == CHOICE_DROP_REQUEST) before[steps[4] < 3 ? steps[4] : 3]++;
@@ -330,9 +330,9 @@ static void say_all(const char *name, int bound, struct fault_budget budget) {
         struct choice taken[EXHAUSTIVE_STEPS];
         int64_t faults = 0;
         exhaustive_begin(&exhaustive);
-        for (played_steps = 0; played_steps < EXHAUSTIVE_STEPS; played_steps++) {
+        for (played_world.steps = 0; played_world.steps < EXHAUSTIVE_STEPS; played_world.steps++) {
             struct choice chosen = exhaustive_choose(&exhaustive, &played_world, choices, EXHAUSTIVE_CHOICES);
-            taken[played_steps] = chosen;
+            taken[played_world.steps] = chosen;
             faults += (int)chosen.kind >= CHOICE_FAULTS_FROM;
             counts[3] += chosen.amount != (choice_has_amount(chosen.kind) ? 3 * LEASE_MS : 0);
         }

@@ -101,6 +101,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "checkers/promises/promises.h",
             "faults/names",
             "harness/scheduler/clock.h",
+            "harness/scheduler/grown.h",
             "harness/scheduler/random.h",
         ),
         ("jansson.h",),
