@@ -1,4 +1,4 @@
-#include "harness/library/events_json.h"
+#include "harness/library/library_state.h"
 
 json_t *offer_json(const struct library_offer *offer) {
     json_t *forms = json_array();
@@ -24,7 +24,6 @@ json_t *broken_promises_json(const struct broken_promise *broken, int count) {
 
 static const char *const KINDS[EVENT_KINDS] = {"ask",  "answer", "executed", "lease", "fault",
                                                "late", "idle",   "end",      "left"};
-static const char *const OUTCOMES[] = {"unknown", "ok", "refused"};
 
 static void call_json(const struct call *call, json_t *body) {
     json_object_set_new(body, "call", json_string(CALL_VERBS[call->verb]));
@@ -44,7 +43,7 @@ static void call_json(const struct call *call, json_t *body) {
 static void answer_json(const struct call_event *events, const struct call_event *event, json_t *body) {
     call_json(&events[event->call].asked, body);
     json_object_set_new(body, "asked", json_integer(event->call));
-    json_object_set_new(body, "outcome", json_string(OUTCOMES[event->outcome]));
+    json_object_set_new(body, "outcome", json_string(CALL_OUTCOMES[event->outcome]));
     if (event->token) json_object_set_new(body, "token", json_integer((json_int_t)event->token));
     if (event->cancelled) json_object_set_new(body, "cancelled", json_true());
     if (event->name[0]) json_object_set_new(body, "error", json_string(event->name));

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/library/events_json.h"
-#include "harness/library/workload_draw.h"
+#include "harness/library/library_state.h"
 #include "harness/search/mix.h"
 #include "harness/search/search.h"
 

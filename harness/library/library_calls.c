@@ -102,8 +102,7 @@ bool calls_ask_control(struct library_world *world, int client, json_t *body) {
 /* --- answers --- */
 
 static bool outcome_read(const json_t *body, enum outcome *outcome) {
-    static const char *const WORDS[] = {"unknown", "ok", "refused", NULL}; /* by enum outcome */
-    int place = call_word_find(WORDS, json_string_value(json_object_get(body, "outcome")));
+    int place = call_word_find(CALL_OUTCOMES, json_string_value(json_object_get(body, "outcome")));
     *outcome = place > 0 ? (enum outcome)place : OUTCOME_UNKNOWN;
     return place >= 0;
 }

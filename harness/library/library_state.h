@@ -163,3 +163,15 @@ bool library_answer_is_due(const struct library_world *world, const struct libra
 bool library_is_quiet(const struct library_world *world);
 /* The oldest request reaches its server, and what the server says at once is there. */
 void library_request_arrives(struct library_world *world, struct library_link *link);
+
+/* --- workload_draw.c: draws a workload from a seed, shaped by what the library offers --- */
+
+void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed);
+
+/* --- events_json.c: what a library offers, and what one schedule of it came to; the caller owns the values --- */
+
+json_t *offer_json(const struct library_offer *offer);
+/* The broken promises, with the events that show them. */
+json_t *broken_promises_json(const struct broken_promise *broken, int count);
+/* The events of a schedule that was played on so many servers, an object each. */
+json_t *call_events_json(const struct call_event *events, size_t count, int nodes);

@@ -1,4 +1,4 @@
-#include "harness/library/workload_draw.h"
+#include "harness/library/library_state.h"
 
 #include <stdio.h>
 #include <string.h>

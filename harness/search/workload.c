@@ -7,6 +7,7 @@
 const char *const CALL_MODES[] = {"exclusive", "read", "write", "permits", NULL};
 const char *const CALL_WAITS[] = {"none", "time", "forever", NULL};
 const char *const CALL_LEASES[] = {"given", "renewed", "endless", "default", NULL};
+const char *const CALL_OUTCOMES[] = {"unknown", "ok", "refused", NULL};
 const char *const CALL_VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
 
 int call_word_find(const char *const *words, const char *word) {

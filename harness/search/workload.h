@@ -51,11 +51,12 @@ const char *workload_line_write(const struct planned_call *call, char line[WORKL
 /* Adds the call of a line. False: *reason says what is wrong with it. */
 bool workload_line_read(struct workload *workload, const char *line, const char **reason);
 
-/* The words of a mode, a wait, a lease and a call in the protocol and in schedule files; NULL-terminated lists by the
- * enum. */
+/* The words of a mode, a wait, a lease, a call and its outcome in the protocol and in schedule files; NULL-terminated
+ * lists by the enum. */
 extern const char *const CALL_MODES[];
 extern const char *const CALL_WAITS[];
 extern const char *const CALL_LEASES[];
 extern const char *const CALL_VERBS[];
+extern const char *const CALL_OUTCOMES[];
 /* The place of a word in such a list; -1: it is not there. */
 int call_word_find(const char *const *words, const char *word);

@@ -1,8 +1,11 @@
-#include "harness/simulation/client_course.h"
+#include "harness/simulation/world_state.h"
 
 #include "harness/client/drawn_work.h"
 #include "harness/scheduler/clock.h"
-#include "harness/simulation/world_state.h"
+
+/* What a client of the explorer does with its lock: turns, each of them an acquire, a read-modify-write of a counter
+ * with work in between, and a release. What world_settings.varied names is drawn from the schedule's seed, from a
+ * stream of its own: the random numbers of the lock stay the same. */
 
 enum { COURSE_STREAM = 2000, LINGER_BOUNDS = 2 };
 

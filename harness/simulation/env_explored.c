@@ -8,7 +8,7 @@
 #include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
 #include "harness/environment/env_unserved.h"
-#include "harness/simulation/server_renewal.h"
+#include "harness/simulation/world_state.h"
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };
 

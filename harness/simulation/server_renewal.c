@@ -1,10 +1,13 @@
-#include "harness/simulation/server_renewal.h"
+#include "harness/simulation/world_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/grown.h"
+
+/* What a renewal changes on a server, seen there and not by its outcome: the history gets a record for each command of
+ * a watchdog, or of a renewal that a client has invoked (HISTORY_SERVER_RENEWAL). */
 
 static const int64_t NEVER = -1; /* expires */
 

@@ -197,3 +197,21 @@ void client_traces_compare_with(struct world *world);
 void client_traces_excuse(struct explored_client *client, int node);
 /* Looks for traces of a client that has taken a step, if an operation that should have left none has ended in it. */
 void client_traces_look(struct world *world, struct explored_client *client);
+
+/* --- client_course.c: what a client does with its lock --- */
+
+/* Before the client takes a step. */
+void client_course_begin(struct explored_client *client, uint64_t seed);
+/* Called by the client's own code, when its lock is open. */
+void client_course_run(struct explored_client *client);
+
+/* --- server_renewal.c: what a renewal changes on a server, seen there and not by its outcome --- */
+
+/* Keeps the bytes of what a client sends: by them a key is known as its own. */
+void server_renewal_keep(struct explored_client *client, const char *command, size_t length);
+
+/* Call it before a command arrives. The leading server's keys, or NULL: the command renews nothing, or does not name
+ * the lock. Give it to server_renewal_record. */
+redisReply *server_renewal_before(struct world *world, const struct sent_command *command);
+/* Call it after the command; `heard`: the server has executed it. Frees `before`, which may be NULL. */
+void server_renewal_record(struct world *world, const struct sent_command *command, redisReply *before, bool heard);

@@ -107,7 +107,7 @@ def test_a_c_function_name_occurs_once() -> None:
     for path in c_files():
         for name in C_FUNCTION.findall(path.read_text()):
             places[name].add(str(path.relative_to(paths.ROOT)))
-    assert len(places) > 3000, "the definitions are not recognised"
+    assert len(places) > 2000, "the definitions are not recognised"
     assert {name: where for name, where in places.items() if len(where) > 1 and name not in ENTRY_POINTS} == {}
 
 
