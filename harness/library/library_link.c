@@ -14,9 +14,8 @@ enum { PIECE = 16384 };
 /* --- doors --- */
 
 bool link_door_open(struct link_door *door, const char *address, struct address_error *error) {
-    door->fd = address_parse((struct span){address, strlen(address)}, &door->address, error)
-                   ? address_listen(&door->address, error)
-                   : -1;
+    door->fd =
+        address_parse(address, strlen(address), &door->address, error) ? address_listen(&door->address, error) : -1;
     return door->fd >= 0;
 }
 

@@ -2,9 +2,9 @@
  * sends, and what the server answers, waits here as whole messages until the world lets each of them go on. */
 #pragma once
 
-#include "faults/proxy/address.h"
 #include "harness/library_service/byte_queue.h"
 #include "harness/library_service/library_server.h"
+#include "harness/resp_service/address.h"
 
 /* Where one client's program finds one server. */
 struct link_door {

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "faults/proxy/address.h"
+#include "harness/resp_service/address.h"
 #include "harness/scheduler/clock.h"
 
 enum { STATUS_INCONCLUSIVE = 3, START_LIMIT_MS = 120000 };
@@ -115,7 +115,7 @@ void hosted_server_end(struct library_server *server) {
 int server_connect(const struct library_server *server) {
     struct address address;
     struct address_error error;
-    bool good = address_parse((struct span){server->address, strlen(server->address)}, &address, &error);
+    bool good = address_parse(server->address, strlen(server->address), &address, &error);
     int fd = good ? socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (!good) errno = ENAMETOOLONG;
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address.storage, address.length) != 0) {

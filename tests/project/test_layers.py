@@ -119,8 +119,8 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/library": (
         (
             "checkers/promises/promises.h",
-            "faults/proxy/address.h",
             "harness/library_service",
+            "harness/resp_service/address.h",
             "harness/scheduler",
             "harness/search",
         ),
@@ -128,10 +128,10 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "harness/library_service": (
         (
-            "faults/proxy/address.h",
             "faults/proxy/resp.h",
             "faults/proxy/server_wait.h",
             "harness/process/postgres_memory.h",
+            "harness/resp_service/address.h",
             "harness/scheduler",
             "harness/simulation/node.h",
             "harness/supervisor",
