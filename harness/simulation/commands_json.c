@@ -10,11 +10,11 @@ static const char *const FATES[HEARD_FATES] = {[HEARD_ANSWERED] = "answered", [H
                                                [HEARD_LATE] = "late",         [HEARD_LOST] = "lost",
                                                [HEARD_REFUSED] = "refused"};
 
-struct commands_json *commands_json_new(const struct world *world, const struct schedule *schedule) {
+struct commands_json *commands_json_new(const struct schedule *schedule) {
     struct commands_json *self = malloc(sizeof *self);
     redisReader *reader = redisReaderCreate();
     if (!self || !reader) abort();
-    *self = (struct commands_json){world, schedule, json_array(), json_array(), reader};
+    *self = (struct commands_json){schedule, json_array(), json_array(), reader};
     return self;
 }
 
@@ -84,23 +84,26 @@ static json_t *words_json(redisReader *reader, const struct sent_command *comman
     return words;
 }
 
-void commands_json_tell(struct commands_json *self, const struct sent_command *command, enum heard_fate fate,
+void commands_json_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
                         const redisReply *reply) {
-    json_t *heard = json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(self->world), "client",
+    struct commands_json *self = world->heard;
+    if (!self || world->opening) return;
+    json_t *heard = json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(world), "client",
                               command->client + 1, "watchdog", (int)command->by_watchdog, "node", command->node + 1,
                               "words", words_json(self->reader, command), "fate", FATES[fate]);
     if (reply) json_object_set_new(heard, "answer", reply_json(reply));
     json_array_append_new(self->list, heard);
 }
 
-void commands_json_strike(struct commands_json *self, enum choice_kind fault, const struct sent_command *command,
+void commands_json_strike(const struct world *world, enum choice_kind fault, const struct sent_command *command,
                           const redisReply *message) {
+    struct commands_json *self = world->heard;
     char line[SCHEDULE_LINE];
+    if (!self) return;
     json_t *words = message ? elements_json(message) : words_json(self->reader, command);
     deviation_write(&SIMULATED_CHOICES, &self->schedule->deviations[self->schedule->count - 1], line);
-    json_array_append_new(self->strikes,
-                          json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
-                                    (json_int_t)world_now_ns(self->world), "fault", choice_fault_name(fault), "client",
-                                    command->client + 1, "watchdog", (int)command->by_watchdog, "node",
-                                    command->node + 1, "words", words));
+    json_array_append_new(self->strikes, json_pack("{s:s,s:I,s:s,s:i,s:b,s:i,s:o}", "line", line, "mono_ns",
+                                                   (json_int_t)world_now_ns(world), "fault", choice_fault_name(fault),
+                                                   "client", command->client + 1, "watchdog", (int)command->by_watchdog,
+                                                   "node", command->node + 1, "words", words));
 }

@@ -13,19 +13,19 @@
  *   {"line": of the schedule, "mono_ns": N, "fault": name, "client": index from 1, "watchdog": bool, "node": index from
  * 1, 0: the resource, "words": [text]} A byte that is no printable ASCII is \xNN in a text. */
 struct commands_json {
-    const struct world *world;
     const struct schedule *schedule; /* its last deviation is the one that is taking effect */
     json_t *list, *strikes;          /* arrays; the owner's */
     redisReader *reader;
 };
 
 /* Freed with commands_json_free, which takes NULL, too. */
-struct commands_json *commands_json_new(const struct world *world, const struct schedule *schedule);
+struct commands_json *commands_json_new(const struct schedule *schedule);
 void commands_json_free(struct commands_json *self);
-/* Call it when a server hears the command, or answers it late. `reply` may be NULL. */
-void commands_json_tell(struct commands_json *self, const struct sent_command *command, enum heard_fate fate,
+/* Call it when a server hears a command, or answers it late. `reply` may be NULL. Nothing is noted of a world that
+ * nobody watches, and while locks are being opened. */
+void commands_json_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
                         const redisReply *reply);
 /* A fault loses, delays, refuses or repeats the command, or loses the message, which has come from its node. Call it
  * before the fault acts. `message` is NULL: the command is struck. */
-void commands_json_strike(struct commands_json *self, enum choice_kind fault, const struct sent_command *command,
+void commands_json_strike(const struct world *world, enum choice_kind fault, const struct sent_command *command,
                           const redisReply *message);

@@ -8,7 +8,7 @@
 #include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
 #include "harness/environment/env_unserved.h"
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/commands_json.h"
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };
 
@@ -156,7 +156,7 @@ void world_collect(struct world *world, int node) {
         task->raw = node_connection_poll(&task->connections[node]);
         if (!task->raw) continue;
         task->answered_ns = shared_page_mono_ns(world->page);
-        world_tell(task->world, &task->command, HEARD_ANSWERED_LATE, task->raw);
+        commands_json_tell(task->world, &task->command, HEARD_ANSWERED_LATE, task->raw);
     }
 }
 
@@ -189,7 +189,7 @@ void explored_task_deliver(struct explored_task *task, bool lost) {
     redisReply *before = server_renewal_before(world, &task->command);
     redisReply *reply = task->command.kind == COMMAND_REQUEST ? explored_exchange(task) : listener_exchange(task);
     server_renewal_record(world, &task->command, before, reply != NULL);
-    world_tell(task->world, &task->command, fate_of(task, reply, lost), reply);
+    commands_json_tell(task->world, &task->command, fate_of(task, reply, lost), reply);
     if (lost && reply) freeReplyObject(reply);
     task->raw = lost ? NULL : reply;
     task->state = EXPLORED_TASK_AWAITING;
@@ -210,7 +210,7 @@ void explored_task_refuse(struct explored_task *task) {
     task->raw = reply;
     task->state = EXPLORED_TASK_AWAITING;
     task->arrived = true;
-    world_tell(task->world, &task->command, HEARD_REFUSED, task->raw);
+    commands_json_tell(task->world, &task->command, HEARD_REFUSED, task->raw);
 }
 
 void explored_task_resume(struct explored_task *task) {
@@ -331,7 +331,7 @@ void explored_task_disconnect(struct explored_task *task, int node) {
     listener_drop(&task->listeners[node]);
     if (!concerned || !waits) return;
     if (task->state == EXPLORED_TASK_SENDING) {
-        world_tell(task->world, &task->command, HEARD_LOST, NULL);
+        commands_json_tell(task->world, &task->command, HEARD_LOST, NULL);
         task->state = EXPLORED_TASK_AWAITING;
     }
     if (task->arrived && task->command.may_block) node_connection_close(&task->connections[node]);

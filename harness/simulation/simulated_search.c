@@ -196,7 +196,7 @@ static void simulated_keep(struct search_world *search) {
 
 static void simulated_watch(struct search_world *search, const struct schedule *played) {
     struct world *world = (struct world *)search;
-    world->heard = commands_json_new(world, played);
+    world->heard = commands_json_new(played);
 }
 
 static void simulated_introduce(const struct search_world *search, json_t *result) {

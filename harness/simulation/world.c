@@ -180,7 +180,7 @@ static void clock_advance(struct world *world) {
 
 static void late_arrive(struct world *world, struct late_command *late) {
     const struct sent_command *command = &late->command;
-    world_tell(world, command, HEARD_LATE, NULL);
+    commands_json_tell(world, command, HEARD_LATE, NULL);
     if (command->node == WORLD_RESOURCE) {
         freeReplyObject(world_store_exchange(world, command->bytes, command->length));
     } else {

@@ -98,7 +98,7 @@ static void replica_stall(struct world *world, int number, int64_t amount_ms) {
 
 static void request_fault(struct world *world, struct choice choice) {
     struct explored_task *task = world_task(world, choice.who);
-    if (world->heard) commands_json_strike(world->heard, choice.kind, &task->command, NULL);
+    commands_json_strike(world, choice.kind, &task->command, NULL);
     fault_begin(world, choice.kind, world->clients[choice.who / TASKS_PER_CLIENT].name);
     if (choice.kind != CHOICE_LOSE_REPLY && choice.kind != CHOICE_HOLD_REPLY)
         client_traces_excuse(&world->clients[choice.who / TASKS_PER_CLIENT], task->command.node);
@@ -114,7 +114,7 @@ static void request_fault(struct world *world, struct choice choice) {
     } else if (choice.kind == CHOICE_ERROR_REPLY) {
         explored_task_refuse(task);
     } else {
-        world_tell(world, &task->command, HEARD_LOST, NULL);
+        commands_json_tell(world, &task->command, HEARD_LOST, NULL);
         task->state = EXPLORED_TASK_AWAITING;
         task->arrived = true;
     }
@@ -124,7 +124,7 @@ static void message_lose(struct world *world, int number) {
     struct sent_command command = world_task(world, number)->command;
     command.node = world_message_node(world, number);
     struct listener *listener = &world_task(world, number)->listeners[command.node];
-    if (world->heard) commands_json_strike(world->heard, CHOICE_LOSE_MESSAGE, &command, listener->pushes.pushes[0]);
+    commands_json_strike(world, CHOICE_LOSE_MESSAGE, &command, listener->pushes.pushes[0]);
     fault_begin(world, CHOICE_LOSE_MESSAGE, world->clients[command.client].name);
     listener_skip(listener);
 }

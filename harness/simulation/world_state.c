@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "harness/search/mix.h"
-#include "harness/simulation/commands_json.h"
 
 int64_t world_now_ns(const struct world *world) {
     return shared_page_mono_ns(world->page);
@@ -32,11 +31,6 @@ bool replica_follows(const struct world *world, int node, int server) {
 
 bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length) {
     return length >= SENT_LEAST && memmem(sent->bytes, sent->length, text, length) != NULL;
-}
-
-void world_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
-                const redisReply *reply) {
-    if (world->heard && !world->opening) commands_json_tell(world->heard, command, fate, reply);
 }
 
 void late_command_drop(struct late_command *late) {

@@ -152,10 +152,6 @@ enum { SENT_LEAST = 8 }; /* letters: shorter texts occur in commands by chance *
 bool sent_contains(const struct sent_bytes *sent, const char *text, size_t length);
 /* A node from which a message has arrived that the task has not taken; or -1. */
 int world_message_node(const struct world *world, int number);
-/* Tells who watches, if somebody does, what became of a command; not while locks are being opened. `reply`: the
- * caller's; or NULL. */
-void world_tell(const struct world *world, const struct sent_command *command, enum heard_fate fate,
-                const redisReply *reply);
 /* Frees the command; it does not arrive any more. */
 void late_command_drop(struct late_command *late);
 
