@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { END_LIMIT_MS = 60000, POLL_US = 50 };
 
@@ -29,14 +29,14 @@ static bool kill_client_inject(struct fault_target *target, struct fault_report 
     if (!driver->virtual_time) driver->stop_between_records(driver->scheduler, target->task);
     if (process_signal(target->pid, SIGKILL) < 0)
         return fault_fail(report, "kill(%d): %s", target->pid, strerror(errno));
-    int64_t until_ms = real_time_deadline_ms(END_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(END_LIMIT_MS);
     do {
         if (!read_exit(target->pid, &info, report)) return false;
         if (info.si_pid != 0) {
             driver->process_ended(driver->scheduler, target->pid);
             return true;
         }
-    } while (real_time_pause(until_ms, POLL_US));
+    } while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "process %d did not end", target->pid);
 }
 

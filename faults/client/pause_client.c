@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { TASKS = 2 /* worker and watchdog */, STAND_LIMIT_MS = 60000, POLL_US = 200 };
 
@@ -24,12 +24,12 @@ static void stop_tasks(const struct fault_target *target, bool stopped) {
 static bool inject_alone(struct fault_target *target, struct fault_report *report) {
     const struct fault_driver *driver = target->driver;
     struct pause_state *pause = (void *)target->state;
-    int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(STAND_LIMIT_MS);
     pause->paused = true;
     stop_tasks(target, true);
     while (!driver->task_stands(driver->scheduler, target->task))
-        if (!real_time_pause(until_ms, POLL_US)) return fault_fail(report, "it does not reach a place to stop");
-    real_time_pause(until_ms, POLL_US);
+        if (!hang_limit_pause(until_ns, POLL_US)) return fault_fail(report, "it does not reach a place to stop");
+    hang_limit_pause(until_ns, POLL_US);
     pause->since_ns = driver->mono_ns(driver->scheduler);
     for (int each = 0; each < TASKS; each++)
         pause->moves[each] = driver->task_moves(driver->scheduler, target->task + each);

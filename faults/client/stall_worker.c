@@ -9,7 +9,7 @@
 
 #include "faults/common/admin_command.h"
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum {
     LEASES = 8,
@@ -80,9 +80,10 @@ static bool stall_worker_inject(struct fault_target *target, struct fault_report
         return fault_fail(report, "process %d has ended", target->pid);
     stall->stalled = true;
     driver->task_stopped(driver->scheduler, target->task, true);
-    int64_t until_ms = real_time_deadline_ms(STAND_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(STAND_LIMIT_MS);
     while (!driver->task_stands(driver->scheduler, target->task))
-        if (!real_time_pause(until_ms, POLL_US)) return fault_fail(report, "its worker does not reach a place to stop");
+        if (!hang_limit_pause(until_ns, POLL_US))
+            return fault_fail(report, "its worker does not reach a place to stop");
     stall->since_ns = driver->mono_ns(driver->scheduler);
     stall->moves = driver->task_moves(driver->scheduler, target->task);
     stall->watchdog_moves = driver->task_moves(driver->scheduler, target->task + 1);
@@ -96,10 +97,10 @@ static bool renewals_seen(const struct fault_target *target, const struct stall_
     int longer = 0, same = 0;
     /* In real time a lock may have a thread of its own that is no task. */
     if (moves == 0 && !target->driver->virtual_time) leases_compare(target, stall, &longer, &same);
-    int64_t until_ms = real_time_deadline_ms(SEEN_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(SEEN_LIMIT_MS);
     if (moves > 0) do
             leases_compare(target, stall, &longer, &same);
-        while (longer == 0 && same > 0 && real_time_pause(until_ms, SEEN_POLL_US));
+        while (longer == 0 && same > 0 && hang_limit_pause(until_ns, SEEN_POLL_US));
     if (moves == 0 && longer == 0) snprintf(seen, size, "nothing was renewed meanwhile");
     else if (longer > 0)
         snprintf(seen, size, "its watchdog renewed: %d of %d leases extended", longer, stall->lease_count);

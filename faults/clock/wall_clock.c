@@ -6,7 +6,7 @@
 
 #include "faults/common/admin_command.h"
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { NS_PER_US = 1000, US_PER_MS = 1000, PPM = 1000000, REAL_SLACK_US = 1000, PROBES = 16 };
 enum { GAIN_LIMIT_MS = 2000, GAIN_POLL_US = 5000 };
@@ -161,11 +161,11 @@ static bool clock_read(struct fault_target *target, int64_t *meant_us, bool *see
 static bool clock_read_drift(struct fault_target *target, int64_t *meant_us, struct fault_report *report) {
     const struct clock_state *state = (void *)target->state;
     bool seen, gains = !target->driver->virtual_time && state->drift_ppm != 0;
-    int64_t until_ms = real_time_deadline_ms(GAIN_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(GAIN_LIMIT_MS);
     do {
         if (!clock_read(target, meant_us, &seen, report)) return false;
         if (seen) return true;
-    } while (gains && real_time_pause(until_ms, GAIN_POLL_US));
+    } while (gains && hang_limit_pause(until_ns, GAIN_POLL_US));
     return fault_fail(report, "%lld us are too little to be seen: nothing was set, or not enough time has passed",
                       (long long)*meant_us);
 }

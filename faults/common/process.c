@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { STOP_LIMIT_MS = 60000, END_LIMIT_MS = 60000, POLL_US = 20, CHILDREN_ROOM = 4096 };
 
@@ -133,11 +133,11 @@ bool process_signal_and_wait(int pid, int signal, struct fault_report *report) {
     struct thread_counts counts;
     if (process_signal(pid, signal) < 0) return fault_fail(report, "kill(%d): %s", pid, strerror(errno));
     for_children(pid, tree_signal, &signal); /* children may have left the group */
-    int64_t until_ms = real_time_deadline_ms(STOP_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(STOP_LIMIT_MS);
     do {
         if (!tree_count_threads(pid, &counts)) return fault_fail(report, "process %d has ended", pid);
         if (stops ? all_stand(&counts) : counts.stopped == 0) return true;
-    } while (real_time_pause(until_ms, POLL_US));
+    } while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "process %d did not %s", pid, stops ? "stop" : "continue");
 }
 
@@ -167,7 +167,7 @@ bool process_end(int pid, struct fault_report *report) {
         if (fd >= 0) close(fd);
         return false;
     }
-    bool ended = real_time_await_readable(fd, END_LIMIT_MS);
+    bool ended = hang_limit_await_readable(fd, hang_limit_deadline_ns(END_LIMIT_MS));
     close(fd);
     return ended || fault_fail(report, "process %d does not end", pid);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { RETURN_LIMIT_MS = 60000, POLL_US = 2000 };
 
@@ -28,12 +28,12 @@ void replicas_leave(const struct fault_target *target) {
 }
 
 bool replicas_return(const struct fault_target *target, int replicas, struct fault_report *report) {
-    int64_t until_ms = real_time_deadline_ms(RETURN_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(RETURN_LIMIT_MS);
     do {
         if (replicas_online(target->socket, report) >= replicas) {
             target->driver->server_replicas(target->driver->scheduler, target->server, replicas);
             return true;
         }
-    } while (real_time_pause(until_ms, POLL_US));
+    } while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "%d replicas of %s did not come back", replicas, target->name);
 }

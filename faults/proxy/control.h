@@ -1,4 +1,5 @@
-/* The control port: RESP requests on a unix socket, answered in order. */
+/* The control port: commands as RESP requests on a unix socket, answered in order. faults/proxy/README.md describes
+ * them for users. */
 #pragma once
 
 #include "faults/proxy/proxy.h"

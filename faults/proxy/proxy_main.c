@@ -3,7 +3,7 @@
  *
  *   proxy --history FILE --page FILE --actor N --control SOCKET
  *
- * It is controlled through its control port (commands.c). Every rule that fires is recorded in the history before its
+ * It is controlled through its control port (control.c). Every rule that fires is recorded in the history before its
  * effect can be observed. */
 #include <stdio.h>
 

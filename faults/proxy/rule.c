@@ -25,7 +25,7 @@ static const struct action {
 struct rule_parser {
     const struct span *arguments;
     size_t count, at;
-    struct rule_error *error;
+    struct history_error *error;
 };
 
 #define WORD(span) (int)((span).length < 60 ? (span).length : 60), (span).bytes
@@ -49,13 +49,6 @@ static char *copy(struct span span) {
     return text;
 }
 
-static struct span copy_bytes(struct span span) {
-    char *bytes = malloc(span.length + 1);
-    if (!bytes) abort();
-    if (span.length) memcpy(bytes, span.bytes, span.length);
-    return (struct span){bytes, span.length};
-}
-
 void rule_free(struct rule *rule) {
     if (!rule) return;
     free(rule->name);
@@ -72,9 +65,7 @@ static bool parse_direction(struct rule *rule, struct rule_parser *parser) {
     rule->directions[TO_SERVER] = both || span_is_word(word, "to-server");
     rule->directions[TO_CLIENT] = both || span_is_word(word, "to-client");
     if (rule->directions[TO_SERVER] || rule->directions[TO_CLIENT]) return true;
-    snprintf(parser->error->text, sizeof parser->error->text,
-             "'%.*s' is no direction: use to-server, to-client or both", WORD(word));
-    return false;
+    return history_fail(parser->error, "'%.*s' is no direction: use to-server, to-client or both", WORD(word));
 }
 
 static bool parse_action(struct rule *rule, struct rule_parser *parser) {
@@ -82,19 +73,16 @@ static bool parse_action(struct rule *rule, struct rule_parser *parser) {
     int action = 0;
     while (action < RULE_ACTIONS && !span_is_word(word, ACTIONS[action].name)) action++;
     rule->action = (enum rule_action)action;
-    if (action == RULE_ACTIONS) {
-        snprintf(parser->error->text, sizeof parser->error->text,
-                 "'%.*s' is no action: the actions are delay, rate, hold, drop, duplicate, reorder, truncate, reset, "
-                 "half-close and black-hole",
-                 WORD(word));
-        return false;
-    }
+    if (action == RULE_ACTIONS)
+        return history_fail(
+            parser->error,
+            "'%.*s' is no action: the actions are delay, rate, hold, drop, duplicate, reorder, truncate, reset, "
+            "half-close and black-hole",
+            WORD(word));
     if (!ACTIONS[action].amount) return true;
     if (parser->at < parser->count && rule_number(parser->arguments[parser->at++], action == RULE_RATE, &rule->amount))
         return true;
-    snprintf(parser->error->text, sizeof parser->error->text, "%s needs a number: %s", ACTIONS[action].name,
-             ACTIONS[action].amount);
-    return false;
+    return history_fail(parser->error, "%s needs a number: %s", ACTIONS[action].name, ACTIONS[action].amount);
 }
 
 static void set_command(struct rule *rule, struct span word) {
@@ -104,10 +92,13 @@ static void set_command(struct rule *rule, struct span word) {
     if (rule->subcommand) *rule->subcommand++ = '\0';
 }
 
-static void set_bytes(struct span *span, bool *has, struct span word) {
+static bool set_bytes(struct span *span, struct span word) {
+    char *bytes = malloc(word.length + 1);
+    if (!bytes) abort();
+    if (word.length) memcpy(bytes, word.bytes, word.length);
     free((void *)(uintptr_t)span->bytes);
-    *span = copy_bytes(word);
-    *has = true;
+    *span = (struct span){bytes, word.length};
+    return true;
 }
 
 /* Sets an option that has a value. False: there is no such option, or the value does not fit. */
@@ -117,14 +108,8 @@ static bool set_option(struct rule *rule, struct span option, struct span value)
         set_command(rule, value);
         return value.length > 0;
     }
-    if (span_is_word(option, "KEY")) {
-        set_bytes(&rule->key, &rule->has_key, value);
-        return true;
-    }
-    if (span_is_word(option, "ARG")) {
-        set_bytes(&rule->argument, &rule->has_argument, value);
-        return true;
-    }
+    if (span_is_word(option, "KEY")) return set_bytes(&rule->key, value);
+    if (span_is_word(option, "ARG")) return set_bytes(&rule->argument, value);
     if (span_is_word(option, "NTH")) return rule_number(value, 1, &rule->nth);
     if (span_is_word(option, "COUNT")) return rule_number(value, 1, &rule->count);
     if (span_is_word(option, "JITTER")) return rule->action == RULE_DELAY && rule_number(value, 0, &rule->jitter_ms);
@@ -142,29 +127,23 @@ static bool rule_parse_options(struct rule *rule, struct rule_parser *parser) {
         rule->reply |= is_reply;
         if (is_push || is_reply) continue;
         if (parser->at < parser->count && set_option(rule, option, parser->arguments[parser->at++])) continue;
-        snprintf(
-            parser->error->text, sizeof parser->error->text,
+        return history_fail(
+            parser->error,
             "'%.*s' is no option, or its value does not fit: the options are COMMAND name, KEY bytes, ARG bytes, PUSH, "
             "REPLY, NTH n, COUNT n, SEED n and (of delay) JITTER ms",
             WORD(option));
-        return false;
     }
-    if ((rule->push || rule->reply) && rule->directions[TO_SERVER]) {
-        snprintf(parser->error->text, sizeof parser->error->text,
-                 "pushes and replies go to the client: with PUSH or REPLY the direction is to-client");
-        return false;
-    }
-    if (rule->push && rule->reply) {
-        snprintf(parser->error->text, sizeof parser->error->text, "no message is a PUSH and a REPLY: add two rules");
-        return false;
-    }
+    if ((rule->push || rule->reply) && rule->directions[TO_SERVER])
+        return history_fail(parser->error,
+                            "pushes and replies go to the client: with PUSH or REPLY the direction is to-client");
+    if (rule->push && rule->reply)
+        return history_fail(parser->error, "no message is a PUSH and a REPLY: add two rules");
     return true;
 }
 
-struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_error *error) {
+struct rule *rule_parse(const struct span *arguments, size_t count, struct history_error *error) {
     if (count < 4 || arguments[0].length == 0) {
-        snprintf(error->text, sizeof error->text,
-                 "usage: RULE ADD name pattern to-server|to-client|both action [options]");
+        history_fail(error, "usage: RULE ADD name pattern to-server|to-client|both action [options]");
         return NULL;
     }
     struct rule *rule = calloc(1, sizeof *rule);
@@ -178,7 +157,7 @@ struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_
         rule_free(rule);
         return NULL;
     }
-    rule->has_match = rule->command || rule->has_key || rule->has_argument || rule->push || rule->reply;
+    rule->has_match = rule->command || rule->key.bytes || rule->argument.bytes || rule->push || rule->reply;
     bool always = !rule->has_match && rule->nth == 1 && rule->count == 0;
     rule->is_blanket = rule->action == RULE_BLACK_HOLE && always;
     return rule;
@@ -213,14 +192,15 @@ static int64_t key_place(const struct message *message, struct span first, struc
 static bool matches_words(const struct rule *rule, const struct message *message) {
     struct resp_cursor cursor = resp_elements(message->scanner, message->head);
     struct span word;
-    bool command = !rule->command, subcommand = !rule->subcommand, key = !rule->has_key, argument = !rule->has_argument;
+    bool command = !rule->command, subcommand = !rule->subcommand, key = !rule->key.bytes,
+         argument = !rule->argument.bytes;
     int64_t key_at = 1;
     for (int64_t place = 0; resp_next(&cursor, &word); place++) {
-        if (place == 0 && rule->has_key) key_at = key_place(message, word, cursor);
+        if (place == 0 && rule->key.bytes) key_at = key_place(message, word, cursor);
         if (place == 0 && rule->command && !(command = span_is_word(word, rule->command))) return false;
         if (place == 1 && rule->subcommand) subcommand = span_is_word(word, rule->subcommand);
-        if (place == key_at && rule->has_key) key = span_equals(word, rule->key);
-        if (place > 0 && rule->has_argument && span_equals(word, rule->argument)) argument = true;
+        if (place == key_at && rule->key.bytes) key = span_equals(word, rule->key);
+        if (place > 0 && rule->argument.bytes && span_equals(word, rule->argument)) argument = true;
         if (command && subcommand && key && argument) return true;
     }
     return command && subcommand && key && argument;

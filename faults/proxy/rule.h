@@ -11,6 +11,7 @@
 #pragma once
 
 #include "faults/proxy/reply_matcher.h"
+#include "harness/history/history.h"
 #include "harness/scheduler/random.h"
 
 enum { MESSAGE_HEAD = 64 << 10 };
@@ -44,8 +45,7 @@ struct rule {
     struct random random;
 
     char *command, *subcommand; /* NULL: any */
-    bool has_key, has_argument;
-    struct span key, argument;
+    struct span key, argument;  /* no bytes: any */
     bool push, reply;
     int64_t nth, count; /* count 0: no limit */
     bool has_seed;
@@ -72,12 +72,8 @@ struct message {
     const struct matched_reply *matched; /* NULL: it is a request */
 };
 
-struct rule_error {
-    char text[256];
-};
-
 /* Makes a rule of the arguments of RULE ADD; NULL with a sentence in *error. The caller frees it with rule_free. */
-struct rule *rule_parse(const struct span *arguments, size_t count, struct rule_error *error);
+struct rule *rule_parse(const struct span *arguments, size_t count, struct history_error *error);
 void rule_free(struct rule *rule);
 /* Parses a decimal number of at least `least`; false when the word is anything else. */
 bool rule_number(struct span word, int64_t least, int64_t *number);

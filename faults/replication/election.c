@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { PATIENCE_LEAST_MS = 100, PATIENCE_MOST_MS = 60000 };
 _Static_assert(sizeof(struct election) <= FAULT_STATE, "fits the target's state");
@@ -62,9 +62,9 @@ static const struct fault_target *find_elected(struct fault_target *target) {
 bool election_follow(struct fault_target *target, struct fault_report *report) {
     struct election *election = election_of(target);
     const struct fault_target *elected;
-    int64_t until_ms = real_time_deadline_ms(ELECTION_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(ELECTION_LIMIT_MS);
     do elected = find_elected(target);
-    while (!elected && real_time_pause(until_ms, ELECTION_POLL_US));
+    while (!elected && hang_limit_pause(until_ns, ELECTION_POLL_US));
     if (!elected) return fault_fail(report, "no replica of %s became a master", target->name);
     election->elected = elected->server;
     target->driver->replica_lost(elected->server);

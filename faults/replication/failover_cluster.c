@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/real_time.h"
 #include "faults/replication/election.h"
+#include "harness/scheduler/hang_limit.h"
 
 static bool in_cluster(const struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
@@ -73,10 +73,10 @@ static bool others_agree(struct fault_target *target, struct fault_report *repor
 }
 
 static bool await_agreement(struct fault_target *target, struct fault_report *report) {
-    int64_t until_ms = real_time_deadline_ms(ELECTION_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(ELECTION_LIMIT_MS);
     do
         if (others_agree(target, report)) return true;
-    while (real_time_pause(until_ms, ELECTION_POLL_US));
+    while (hang_limit_pause(until_ns, ELECTION_POLL_US));
     return false;
 }
 

@@ -6,7 +6,7 @@
 
 #include "faults/common/admin_command.h"
 #include "faults/common/proxy_rule.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { CATCH_UP_LIMIT_MS = 10000, CATCH_UP_POLL_US = 1000, ROLE_POLL_US = 5000, PAUSE_WRITES_MS = 60000 };
 
@@ -47,13 +47,13 @@ static bool is_connected(const char *socket) {
 }
 
 bool role_await(const char *socket, const char *role, int limit_ms, struct fault_report *report) {
-    int64_t until_ms = real_time_deadline_ms(limit_ms);
+    int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     do
         if (role_is(socket, role, report) && (strcmp(role, "slave") != 0 || is_connected(socket))) {
             report->text[0] = '\0';
             return true;
         }
-    while (real_time_pause(until_ms, ROLE_POLL_US));
+    while (hang_limit_pause(until_ns, ROLE_POLL_US));
     return false;
 }
 
@@ -95,10 +95,10 @@ static bool catch_up(const struct replication *replication, const struct fault_t
     if (!offset_of(target->socket, "master_repl_offset", &written, report)) return false;
     for (int each = 0; each < replication->count; each++) {
         const struct fault_target *replica = find_server(target, replication->replicas[each]);
-        int64_t until_ms = real_time_deadline_ms(CATCH_UP_LIMIT_MS);
+        int64_t until_ns = hang_limit_deadline_ns(CATCH_UP_LIMIT_MS);
         do
             if (!offset_of(replica->socket, "slave_repl_offset", &applied, report)) return false;
-        while (applied < written && real_time_pause(until_ms, CATCH_UP_POLL_US));
+        while (applied < written && hang_limit_pause(until_ns, CATCH_UP_POLL_US));
         if (applied < written)
             return fault_fail(report, "%s stays %lld bytes behind %s", name_of(replica), written - applied,
                               name_of(target));
@@ -178,10 +178,10 @@ static bool await_swallowed(const struct replication *replication, const struct 
                             struct fault_report *report) {
     char name[REPLICATION_NAME];
     struct fault_target link = link_of(replication, target, name);
-    int64_t until_ms = real_time_deadline_ms(CATCH_UP_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(CATCH_UP_LIMIT_MS);
     do
         if (proxy_rule_prove(&link, "swallowed", report)) return true;
-    while (real_time_pause(until_ms, CATCH_UP_POLL_US));
+    while (hang_limit_pause(until_ns, CATCH_UP_POLL_US));
     return false;
 }
 

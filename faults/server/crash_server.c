@@ -10,10 +10,10 @@
 
 #include "faults/common/admin_command.h"
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
 #include "faults/common/replicas.h"
 #include "faults/server/append_only.h"
 #include "faults/server/postgres.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { LOST_MOST = 1000000, WRITE_LIMIT_MS = 5000, CLUSTER_LIMIT_MS = 60000, POLL_US = 2000, DIRECTORIES_OPEN = 8 };
 /* How old a write may be that is not on the disk yet. everysec: a sync is postponed by a second while another one is
@@ -130,11 +130,11 @@ static bool crash_server_inject(struct fault_target *target, struct fault_report
 static bool cluster_await(const struct fault_target *target, struct fault_report *report) {
     struct admin_reply reply;
     char state[16];
-    int64_t until_ms = real_time_deadline_ms(CLUSTER_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(CLUSTER_LIMIT_MS);
     do {
         if (!admin_command(target->socket, &reply, report, "CLUSTER INFO")) return false;
         if (!admin_reply_field(&reply, "cluster_state", state, sizeof state) || strcmp(state, "ok") == 0) return true;
-    } while (real_time_pause(until_ms, POLL_US));
+    } while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "%s does not rejoin its cluster", target->name);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { REFUSAL_LIMIT_MS = 5000 };
 
@@ -50,7 +50,8 @@ static bool max_clients_inject(struct fault_target *target, struct fault_report 
 static bool max_clients_prove(struct fault_target *target, struct fault_report *report) {
     redisContext *link = redisConnectUnix(target->socket);
     void *read = NULL;
-    if (link && !link->err && real_time_await_readable(link->fd, REFUSAL_LIMIT_MS)) redisGetReply(link, &read);
+    if (link && !link->err && hang_limit_await_readable(link->fd, hang_limit_deadline_ns(REFUSAL_LIMIT_MS)))
+        redisGetReply(link, &read);
     redisReply *reply = read;
     bool refused = reply && reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "max number of clients");
     snprintf(report->text, sizeof report->text, "a new connection is answered: %.150s",

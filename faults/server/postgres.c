@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "faults/common/process.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_MS = 60000, POLL_US = 100 };
 
@@ -42,7 +42,7 @@ bool postgres_answers(const struct fault_target *target, int limit_ms) {
     strcpy(address.sun_path, target->socket);
     bool answers = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
                    send(fd, SSL_REQUEST, sizeof SSL_REQUEST, MSG_NOSIGNAL) == sizeof SSL_REQUEST &&
-                   real_time_await_readable(fd, limit_ms) && recv(fd, &letter, 1, 0) == 1;
+                   hang_limit_await_readable(fd, hang_limit_deadline_ns(limit_ms)) && recv(fd, &letter, 1, 0) == 1;
     close(fd);
     return answers;
 }
@@ -63,10 +63,10 @@ static void processes_read(int pid, struct server_processes *processes) {
 static bool stop_one(int pid, struct fault_report *report) {
     int threads, stopped;
     if (kill(pid, SIGSTOP) < 0) return true;
-    int64_t until_ms = real_time_deadline_ms(STOP_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(STOP_LIMIT_MS);
     do
         if (!process_count_threads(pid, &threads, &stopped) || stopped == threads) return true;
-    while (real_time_pause(until_ms, POLL_US));
+    while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "process %d did not stop", pid);
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "faults/common/admin_command.h"
-#include "faults/common/real_time.h"
+#include "harness/scheduler/hang_limit.h"
 
 enum { SILENCE_MS = 50, BUSY_LIMIT_MS = 60000, POLL_US = 2000, LONGEST_MS = 600000 };
 
@@ -30,11 +30,11 @@ static bool inject_script(struct fault_target *target, struct fault_report *repo
         return fault_fail(report, "it ran no script: %.200s", reply.text);
     state->busy = true;
     driver->server_busy(driver->scheduler, target->server, true);
-    int64_t until_ms = real_time_deadline_ms(BUSY_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(BUSY_LIMIT_MS);
     do {
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
         if (is_busy(&reply)) return true;
-    } while (real_time_pause(until_ms, POLL_US));
+    } while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "it runs the script and answers nevertheless");
 }
 
@@ -73,12 +73,12 @@ static bool heal_script(struct fault_target *target, struct fault_report *report
     const struct slow_server_state *state = (void *)target->state;
     struct admin_reply reply;
     if (!admin_command(target->socket, &reply, report, "SCRIPT KILL")) return false;
-    int64_t until_ms = real_time_deadline_ms(BUSY_LIMIT_MS);
+    int64_t until_ns = hang_limit_deadline_ns(BUSY_LIMIT_MS);
     do {
         if (!admin_command(target->socket, &reply, report, "PING")) return false;
         if (!is_busy(&reply))
             return admin_command_ok(target->socket, &reply, report, "CONFIG SET lua-time-limit %s", state->limit_ms);
-    } while (real_time_pause(until_ms, POLL_US));
+    } while (hang_limit_pause(until_ns, POLL_US));
     return fault_fail(report, "its script does not end: %.200s", reply.text);
 }
 

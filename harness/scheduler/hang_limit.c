@@ -1,5 +1,7 @@
 #include "harness/scheduler/hang_limit.h"
 
+#include <time.h>
+
 #include "harness/scheduler/clock.h"
 
 enum { LOOK_NS = HANG_LIMIT_LOOK_MS * CLOCK_NS_PER_MS };
@@ -18,6 +20,15 @@ int64_t hang_limit_deadline_ns(int64_t limit_ms) {
 
 bool hang_limit_is_over(int64_t until_ns) {
     return hang_limit_now_ns() >= until_ns;
+}
+
+bool hang_limit_pause(int64_t until_ns, int64_t pause_us) {
+    int64_t left_ns = until_ns - hang_limit_now_ns(), pause_ns = pause_us * 1000;
+    if (left_ns <= 0) return false;
+    if (pause_ns > left_ns) pause_ns = left_ns;
+    if (pause_ns > LOOK_NS) pause_ns = LOOK_NS;
+    nanosleep(&(struct timespec){.tv_sec = pause_ns / CLOCK_NS_PER_S, .tv_nsec = pause_ns % CLOCK_NS_PER_S}, NULL);
+    return true;
 }
 
 /* After the deadline it looks once more, without waiting. */

@@ -24,6 +24,16 @@ int64_t hang_limit_now_ns(void);
 /* What hang_limit_now_ns shows when limit_ms from now have counted. Means nothing to another thread. */
 int64_t hang_limit_deadline_ns(int64_t limit_ms);
 bool hang_limit_is_over(int64_t until_ns);
+/* Sleeps for pause_us, not beyond the deadline and at most HANG_LIMIT_LOOK_MS, and returns true; returns false at once
+ * when the deadline has passed. So a condition is looked at once more after the deadline: a machine that kept the
+ * caller waiting is not mistaken for a condition that did not come.
+ *
+ *     do
+ *         if (it_has_happened()) return true;
+ *     while (hang_limit_pause(until_ns, PAUSE_US));
+ *     return false;
+ */
+bool hang_limit_pause(int64_t until_ns, int64_t pause_us);
 /* poll(2), until the deadline, not interrupted by signals. True: one of the descriptors is ready. */
 bool hang_limit_poll(struct pollfd *fds, nfds_t count, int64_t until_ns);
 bool hang_limit_await_readable(int fd, int64_t until_ns);

@@ -73,7 +73,7 @@ static void walk(const struct resp_scanner *scanner, const char *bytes, size_t l
 
 static struct rule *rule(const char *line) {
     struct span words[16];
-    struct rule_error error;
+    struct history_error error;
     size_t count = 0;
     for (const char *at = line; *at; at += strspn(at, " "), count++) {
         words[count] = (struct span){at, strcspn(at, " ")};

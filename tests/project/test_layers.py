@@ -145,11 +145,11 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "faults": (("faults/common", "faults/names"), ()),
     "faults/names": ((), ()),
     "faults/common": (("faults/names", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
-    "faults/client": (("faults/common",), ("hiredis/",)),
-    "faults/clock": (("faults/common",), ("hiredis/",)),
+    "faults/client": (("faults/common", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
+    "faults/clock": (("faults/common", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
     "faults/network": (("faults/common",), ("hiredis/",)),
-    "faults/replication": (("faults/common",), ("hiredis/",)),
-    "faults/server": (("faults/common", "faults/proxy/resp.h"), ("hiredis/",)),
+    "faults/replication": (("faults/common", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
+    "faults/server": (("faults/common", "faults/proxy/resp.h", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
     "faults/proxy": (
         (
             "harness/history/history.h",
