@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -12,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
-from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.held_port import HeldPort
 from lockstorm.servers.postgres_server import server_user
-from lockstorm.servers.postgres_session import PostgresSession
+from lockstorm.servers.postgres_wire import PostgresConnection, PostgresRefusal
 
 ADMIN = "admin"
 ADMIN_PASSWORD = "root's own"
@@ -34,9 +34,9 @@ class OutsidePostgres:
         return f"127.0.0.1:{self.port}"
 
     def ask(self, statement: str, database: str = "postgres") -> list[str]:
-        password = ADMIN_PASSWORD.replace("'", "\\'")
-        where = f"host=127.0.0.1 port={self.port} user={ADMIN} password='{password}' dbname={database}"
-        with contextlib.closing(PostgresSession(f"{where} sslmode=prefer gssencmode=disable")) as session:
+        with socket.create_connection(("127.0.0.1", self.port)) as connected:
+            session = PostgresConnection(connected)
+            session.log_in(ADMIN, database, ADMIN_PASSWORD, {})
             return ["|".join(row) for row in session.rows(statement)]
 
     def traces(self, database: str = "postgres") -> list[str]:
@@ -98,7 +98,7 @@ def outside_postgres(
 def _await(server: OutsidePostgres) -> None:
     limit = HangLimit(START_LIMIT_S)
     while True:
-        with contextlib.suppress(Inconclusive):
+        with contextlib.suppress(OSError, PostgresRefusal):
             server.ask("SELECT 1")
             return
         assert not limit.is_over() and server.process.poll() is None

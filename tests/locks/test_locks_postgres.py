@@ -19,8 +19,7 @@ from lockstorm.base.hang_limit import HangLimit
 from lockstorm.native.library import library, locks_on
 from lockstorm.results.event import Event
 from lockstorm.servers import postgres_server
-from lockstorm.servers.postgres_server import conninfo
-from lockstorm.servers.postgres_session import PostgresSession
+from lockstorm.servers.postgres_server import PostgresSession
 from lockstorm.servers.services import missing
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.storm.storm_run import StormRun
@@ -450,7 +449,7 @@ def test_what_a_session_holds_after_a_storm_is_left_behind() -> None:
         storm_run = StormRun(running, plan)
         storm_run.warm_up()
         storm_run.run()
-        other = PostgresSession(conninfo(running.database.sockets))
+        other = PostgresSession(running.database.socket)
         other.rows("SELECT pg_advisory_lock(1)")
         storm_run.drain()
         left = [event for event in running.story() if event.kind == "residue" and event.value]

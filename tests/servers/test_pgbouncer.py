@@ -8,8 +8,7 @@ import pytest
 
 from lockstorm import Outcome
 from lockstorm.servers.pgbouncer import PgBouncer
-from lockstorm.servers.postgres_server import DATABASE, ROLE, conninfo
-from lockstorm.servers.postgres_session import PostgresSession
+from lockstorm.servers.postgres_server import DATABASE, ROLE, PostgresSession
 from lockstorm.servers.services import missing, missing_pooler
 from lockstorm.trial.trial import Trial
 from tests.helpers.support import ENVIRONMENT, lockstorm, trial
@@ -63,7 +62,7 @@ def test_a_lock_is_released_on_another_connection_and_stays() -> None:
     with trial("pg-advisory", pooled=True) as running:
         one, two = running.clients(2)
         assert one.acquire(wait_ms=0).ok
-        other = PostgresSession(conninfo(pooler_of(running).sockets))
+        other = PostgresSession(pooler_of(running).socket)
         other.rows("BEGIN")
         assert one.release().outcome is Outcome.REFUSED, "another session, which never had it"
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "no client has it, and none can get it"

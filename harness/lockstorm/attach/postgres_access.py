@@ -6,7 +6,12 @@ import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
-from lockstorm.attach.postgres_wire import (
+from lockstorm.attach.run_names import schema_of
+from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
+from lockstorm.attach.server_address import ServerAddress, place
+from lockstorm.attach.transport import Login, Seed, Transport, not_answered_as
+from lockstorm.base.errors import UsageError
+from lockstorm.servers.postgres_wire import (
     NO_PASSWORD,
     SSL_REQUEST,
     NotPostgres,
@@ -15,11 +20,6 @@ from lockstorm.attach.postgres_wire import (
     UnknownLogin,
     read_startup,
 )
-from lockstorm.attach.run_names import schema_of
-from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
-from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.transport import Login, Seed, Transport, not_answered_as
-from lockstorm.base.errors import UsageError
 
 SURVEY = """SELECT current_setting('server_version'), pg_is_in_recovery(),
 has_database_privilege(current_database(), 'CREATE'), (SELECT count(*) FROM pg_class

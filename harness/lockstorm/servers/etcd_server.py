@@ -8,6 +8,7 @@ import base64
 import contextlib
 import json
 import os
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -83,15 +84,20 @@ class EtcdServer:
 
     def ask(self, path: str, question: EtcdJson | None = None, limit_s: float = ANSWER_LIMIT_S) -> EtcdJson:
         """Sends one request of the driver, not through the proxy."""
-        from lockstorm.servers.unix_http import OK, post  # most trials have no etcd, and http.client takes long to load
+        import http.client  # most trials have no etcd, and this takes long to load
 
         try:
-            status, answer = post(self.socket, path, json.dumps(question or {}), limit_s)
-            said: EtcdJson = json.loads(answer)
-        except (OSError, ValueError) as reason:
+            with contextlib.closing(http.client.HTTPConnection("localhost")) as connection:
+                connection.sock = socket.socket(socket.AF_UNIX)
+                connection.sock.settimeout(limit_s)
+                connection.sock.connect(str(self.socket))
+                connection.request("POST", path, json.dumps(question or {}))
+                answer = connection.getresponse()
+                said: EtcdJson = json.loads(answer.read())
+        except (OSError, ValueError, http.client.HTTPException) as reason:
             raise Inconclusive(f"{self.name} does not answer: {reason or type(reason).__name__}") from None
-        if status != OK:
-            raise Inconclusive(f"{self.name}: {said.get('error', status)}")
+        if answer.status != http.client.OK:
+            raise Inconclusive(f"{self.name}: {said.get('error', answer.status)}")
         return said
 
     def status(self) -> EtcdJson:

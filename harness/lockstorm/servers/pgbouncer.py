@@ -4,6 +4,7 @@ In transaction mode a client has a connection to the server only during its tran
 same connection, with all that the client before has left in its session.
 """
 
+import contextlib
 import os
 import subprocess
 from typing import Literal
@@ -11,8 +12,15 @@ from typing import Literal
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.process.process import Sandbox
-from lockstorm.servers.postgres_server import DATABASE, PORT, ROLE, SOCKET, PostgresServer, server_user
-from lockstorm.servers.postgres_session import PostgresSession
+from lockstorm.servers.postgres_server import (
+    DATABASE,
+    PORT,
+    ROLE,
+    SOCKET,
+    PostgresServer,
+    PostgresSession,
+    server_user,
+)
 
 PoolMode = Literal["session", "transaction"]
 
@@ -26,7 +34,6 @@ unix_socket_dir = {sockets}
 unix_socket_mode = 0700
 listen_port = {port}
 auth_type = any
-ignore_startup_parameters = extra_float_digits
 admin_users = {role}
 ignore_startup_parameters = extra_float_digits
 default_pool_size = 20
@@ -65,11 +72,8 @@ class PgBouncer:
         """Reads the mode back from its console, for it would also start in another mode."""
         if not self.socket.exists():
             return False
-        session = PostgresSession(f"host='{self.sockets}' port={PORT} user={ROLE} dbname=pgbouncer")
-        try:
+        with contextlib.closing(PostgresSession(self.socket, "pgbouncer")) as session:
             modes = [row[1] for row in session.rows("SHOW CONFIG") if row[0] == "pool_mode"]
-        finally:
-            session.close()
         assert modes == [self.mode], f"PgBouncer is in the mode {modes} instead of {self.mode}"
         return True
 

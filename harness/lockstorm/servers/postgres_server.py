@@ -11,6 +11,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from lockstorm.base.errors import Inconclusive, NotInstalled
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.native.library import Message, library
 from lockstorm.process.process import Process, Sandbox, User
-from lockstorm.servers.postgres_session import PostgresSession
+from lockstorm.servers.postgres_wire import PostgresConnection, PostgresRefusal
 
 STOP_LIMIT_S = 30.0
 PORT = 5432  # not a port: it names the socket
@@ -31,7 +32,7 @@ SOCKET = f".s.PGSQL.{PORT}"
 DATABASE = "postgres"
 ROLE = "lockstorm"
 STANDBYS = "synchronous_standby_names"
-WAITS_FOR_NOBODY = "options='-c synchronous_commit=local'"  # of the driver's own session
+WAITS_FOR_NOBODY = {"synchronous_commit": "local"}  # of the driver's own session
 PLAIN_TEXT = "gssencmode=disable sslmode=disable"
 SERVER_USERS = ("postgres", "nobody")
 MEMORY = Path("/dev/shm")
@@ -133,6 +134,40 @@ def server_user() -> User | None:
     raise Inconclusive(f"PostgreSQL refuses to run as root, and this machine has no user {' or '.join(SERVER_USERS)}")
 
 
+class PostgresSession(PostgresConnection):
+    """A session on a unix socket, begun by the constructor. Raises Inconclusive when it fails or is lost."""
+
+    def __init__(self, path: Path, database: str = DATABASE, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__(socket.socket(socket.AF_UNIX))
+        try:
+            with _inconclusive():
+                self.socket.connect(bytes(path))
+                self.log_in(ROLE, database, "", settings or {})
+        except Inconclusive:
+            self.close()
+            raise
+
+    def rows(self, statement: str) -> list[list[str]]:
+        with _inconclusive():
+            return super().rows(statement)
+
+    def value(self, statement: str) -> str:
+        """The first column of the only row."""
+        ((first, *_),) = self.rows(statement)
+        return first
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@contextlib.contextmanager
+def _inconclusive() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, PostgresRefusal) as reason:
+        raise Inconclusive(f"PostgreSQL: {reason}") from None
+
+
 class PostgresServer:
     """Started by the constructor; `ready` waits until it answers."""
 
@@ -199,7 +234,7 @@ class PostgresServer:
     def session(self) -> PostgresSession:
         """The driver's own session."""
         if not self._own_session:
-            self._own_session = PostgresSession(f"{conninfo(self.sockets, self.port)} {WAITS_FOR_NOBODY}")
+            self._own_session = PostgresSession(self.socket, settings=WAITS_FOR_NOBODY)
         return self._own_session
 
     def ready(self) -> None:

@@ -1,4 +1,4 @@
-"""The protocol of PostgreSQL, as far as the gateway needs it: encryption, login, simple queries."""
+"""The protocol of PostgreSQL, as far as anybody here needs it: encryption, login, simple queries."""
 
 import base64
 import hashlib
