@@ -218,7 +218,7 @@ def test_majority_paused(trial: Trial) -> None:
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()
-    first, second = (node for node in trial.etcd.members if node is not leader)
+    first, second = (node for node in trial.etcd.known if node is not leader)
     with trial.fault_unless_control("pause-server", first), trial.fault_unless_control("pause-server", second):
         two.run_for(GAP_MS if trial.control else trial.lease_ms + NOTICE_MS, "before-write")
     one.finish()
@@ -237,7 +237,7 @@ def test_majority_paused(trial: Trial) -> None:
 )
 def test_holder_in_minority(trial: Trial) -> None:
     one, two = trial.clients(2)
-    near = trial.etcd.members[0].name[-1]
+    near = trial.etcd.known[0].name[-1]
     one.start_increment()
     one.run_to("before-write")
     two.start_increment()

@@ -312,6 +312,6 @@ bool fence_settle_before_turn(struct fence *fence) {
     return fence_settle(fence);
 }
 
-void scheduler_catch_up(const struct scheduler *scheduler, int pid) {
+void scheduler_process_catch_up(const struct scheduler *scheduler, int pid) {
     if (shared_page_is_virtual(scheduler->page)) processes_await_quiescence(pid, FENCE_LIMIT_MS);
 }

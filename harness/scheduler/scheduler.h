@@ -135,14 +135,14 @@ void scheduler_wind_down(struct scheduler *scheduler, int task);
 int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool stopped);
 /* A client's worker alone gets no turn: its watchdog goes on. In real time the worker stops at the next place where it
  * looks: when it has slept or waited, or at a checkpoint. Counts reasons. */
-int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled);
+int scheduler_set_task_stopped(struct scheduler *scheduler, int task, bool stalled);
 /* Stops the process of a task, a child of the caller, so that none of its records is half written: a caller may then
  * end it, or read the history to its end. True: it is stopped, which counts as no reason
  * (scheduler_set_process_stopped). False: it has ended, or was in the middle of a record every time for 20 seconds. */
 bool scheduler_stop_between_records(struct scheduler *scheduler, int task);
 /* Virtual time: returns when a process that had been stopped, and its children, have dealt with what had waited for
  * them. In real time at once. */
-void scheduler_catch_up(const struct scheduler *scheduler, int pid);
+void scheduler_process_catch_up(const struct scheduler *scheduler, int pid);
 /* Whether a task that was stalled stands still, and how many times it has gone on so far. */
 bool scheduler_task_stands(const struct scheduler *scheduler, int task);
 uint64_t scheduler_task_moves(const struct scheduler *scheduler, int task);

@@ -46,7 +46,7 @@ void task_stops_forget_process(struct scheduler *scheduler, int pid) {
         if (scheduler->stopped[each].pid == pid) scheduler->stopped[each].pid = scheduler->stopped[each].reasons = 0;
 }
 
-int scheduler_set_task_stalled(struct scheduler *scheduler, int task, bool stalled) {
+int scheduler_set_task_stopped(struct scheduler *scheduler, int task, bool stalled) {
     struct task_slot *slot = &scheduler->page->tasks[task];
     int left = reasons_count(&scheduler->stalled[task], stalled);
     slot_mark(slot, TASK_STOP_STALL, left > 0);

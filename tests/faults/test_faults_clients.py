@@ -104,7 +104,7 @@ def test_a_worker_that_goes_on_is_seen(time: str) -> None:
     with trial("none", time=time) as running:
         (one,) = running.clients(1)
         fault = running.inject("stall-worker", one)
-        library().scheduler_set_task_stalled(running.scheduler, one.task, False)
+        library().scheduler_set_task_stopped(running.scheduler, one.task, False)
         one.work(10)
         with pytest.raises(Inconclusive, match="its worker ran"):
             fault.heal()

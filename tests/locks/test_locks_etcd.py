@@ -86,7 +86,7 @@ def test_one_holds_it_and_the_other_is_refused(lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_nothing_is_left_of_who_was_refused_or_has_released(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, two = running.clients(2)
         one.acquire()
         two.acquire(wait_ms=0)
@@ -123,7 +123,7 @@ def test_a_name_is_any_bytes(lock: str, resource: bytes) -> None:
 @pytest.mark.parametrize("lock", RECIPES)
 def test_the_shortest_lease_is_a_second_and_ends_with_the_next_sweep(lock: str) -> None:
     with real(lock, lease_ms=SHORT_MS) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, two = running.clients(2)
         one.acquire()
         (lease,) = leases_of(node)
@@ -171,7 +171,7 @@ def test_without_a_watchdog_the_key_lives_by_renewals() -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_token_is_the_revision_that_made_the_key(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         (one,) = running.clients(1)
         token = one.acquire().token
         (key,) = keys_of(node)
@@ -181,7 +181,7 @@ def test_a_token_is_the_revision_that_made_the_key(lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_tokens_rise_over_releases_expiries_owners_and_restarts(lock: str) -> None:
     with real(lock, lease_ms=SHORT_MS) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, two, three = running.clients(3)
         tokens = [one.acquire().token]
         assert one.release().ok
@@ -207,7 +207,7 @@ def cut_answers(running: Trial, client: Any) -> Any:
 @pytest.mark.parametrize("lock", RECIPES)
 def test_a_transaction_without_an_answer_is_asked_again_and_done_once(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         (one,) = running.clients(1)
         one.start_acquire()
         one.run_to("before-transaction")
@@ -225,7 +225,7 @@ def test_a_transaction_without_an_answer_is_asked_again_and_done_once(lock: str)
 @pytest.mark.parametrize("lock", RECIPES)
 def test_an_acquire_that_stays_without_an_answer_is_taken_up_by_the_next(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, two = running.clients(2)
         one.start_acquire()
         one.run_to("before-transaction")
@@ -323,7 +323,7 @@ def test_a_dead_waiters_place_goes_with_its_lease() -> None:
 def test_whose_place_is_gone_when_its_turn_comes(lock: str, granted: bool) -> None:
     """The test revokes the lease; the scenario waiter-expired has a pause instead."""
     with real(lock) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, two = running.clients(2)
         held = one.acquire()
         two.start_acquire(wait_ms=2_000)
@@ -343,7 +343,7 @@ def test_whose_place_is_gone_when_its_turn_comes(lock: str, granted: bool) -> No
 @pytest.mark.parametrize("lock", RECIPES)
 def test_a_killed_node_forgets_neither_key_nor_lease(lock: str) -> None:
     with real(lock) as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, two = running.clients(2)
         one.acquire()
         (lease,) = leases_of(node)
@@ -361,7 +361,7 @@ def test_a_killed_node_forgets_neither_key_nor_lease(lock: str) -> None:
 
 def test_a_node_that_stands_still_answers_later() -> None:
     with real("etcd") as running:
-        (node,) = running.etcd.members
+        (node,) = running.etcd.known
         one, _ = running.clients(2)
         with running.fault("pause-server", node):
             one.start_acquire()
@@ -376,7 +376,7 @@ def test_a_node_that_stands_still_answers_later() -> None:
 
 
 def others_than(running: Trial, node: EtcdServer) -> list[EtcdServer]:
-    return [each for each in running.etcd.members if each is not node]
+    return [each for each in running.etcd.known if each is not node]
 
 
 def answered(ask: Callable[[], Result], within_s: float = 30) -> Result:
@@ -408,7 +408,7 @@ FAULTS = {
 @pytest.mark.parametrize("lock", RECIPES)
 def test_the_lock_survives_its_leader_and_tokens_rise(lock: str, how: str) -> None:
     with real(lock, nodes=3) as running:
-        leader = leader_of(running.etcd.members)
+        leader = leader_of(running.etcd.known)
         others = others_than(running, leader)
         one, two = running.clients(2)
         first = answered(one.acquire)
@@ -430,8 +430,8 @@ def test_the_holder_goes_on_by_way_of_another_node_when_its_own_is_cut_off(lock:
     with real(lock, nodes=3) as running:
         one, two = running.clients(2)
         assert answered(one.acquire).ok, "it asks the first node first"
-        with cut_off(running, running.etcd.members[0]):
-            assert leader_of(running.etcd.members[1:])
+        with cut_off(running, running.etcd.known[0]):
+            assert leader_of(running.etcd.known[1:])
             assert answered(one.renew).ok
             assert answered(one.is_held).ok
             assert answered(lambda: two.acquire(wait_ms=0)).outcome is Outcome.REFUSED
@@ -441,7 +441,7 @@ def test_the_holder_goes_on_by_way_of_another_node_when_its_own_is_cut_off(lock:
 @pytest.mark.parametrize("lock", RECIPES)
 def test_without_a_majority_nobody_gets_it_and_nobody_loses_it(lock: str) -> None:
     with real(lock, nodes=3) as running:
-        leader = leader_of(running.etcd.members)
+        leader = leader_of(running.etcd.known)
         one, two = running.clients(2)
         held = answered(one.acquire)
         first, second = others_than(running, leader)
@@ -467,7 +467,7 @@ def inodes_of(pid: int) -> set[str]:
 
 def test_nodes_have_no_port_that_anybody_else_could_reach() -> None:
     with real("etcd", nodes=3) as running:
-        own = set().union(*(inodes_of(node.process.pid) for node in running.etcd.members))
+        own = set().union(*(inodes_of(node.process.pid) for node in running.etcd.known))
         lines = [
             line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()
         ]

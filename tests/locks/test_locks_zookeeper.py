@@ -40,7 +40,7 @@ DIRECTORY = "/lockstorm/" + b"account".hex()
 
 def queue(running: Trial) -> list[str]:
     """The ends of the names of the nodes of all holders and waiters."""
-    with ZooKeeperClient(running.zookeeper.members[0].port) as other:
+    with ZooKeeperClient(running.zookeeper.known[0].port) as other:
         return sorted(name[32:] for name in other.children(DIRECTORY))
 
 
@@ -107,7 +107,7 @@ def test_a_writer_waits_for_readers_before_it_and_not_for_one_behind_it() -> Non
     """Two readers hold the lock together: only readers are between them and the head of the queue."""
     with trial("zookeeper-write-lock") as running:
         (writer,) = running.clients(1)
-        with ZooKeeperClient(running.zookeeper.members[0].port) as reader:
+        with ZooKeeperClient(running.zookeeper.known[0].port) as reader:
             paths = [reader.create(f"{DIRECTORY}/{'0' * 32}read-", EPHEMERAL_SEQUENTIAL) for _ in range(2)]
             assert writer.acquire(wait_ms=100).outcome is Outcome.REFUSED
             writer.start_acquire()
@@ -231,10 +231,10 @@ def test_tokens_and_sessions_survive_a_server_that_is_killed(time_: str) -> None
     with trial("zookeeper", time=time_, lease_ms=LEASE_MS) as running:
         one, two = running.clients(2)
         first = one.acquire().token
-        before = running.zookeeper.members[0].process.pid
-        with running.fault("kill-server", running.zookeeper.members[0]) as fault:
+        before = running.zookeeper.known[0].process.pid
+        with running.fault("kill-server", running.zookeeper.known[0]) as fault:
             assert not fault.proved, "that takes a server that is back"
-        assert fault.proved and running.zookeeper.members[0].process.pid != before
+        assert fault.proved and running.zookeeper.known[0].process.pid != before
         assert two.acquire(wait_ms=0).outcome is Outcome.REFUSED, "the session, and its node, were on the disk"
         assert one.is_held().ok
         assert one.release().ok
@@ -264,7 +264,7 @@ def test_a_directory_made_anew_begins_its_numbers_again_but_not_its_tokens() -> 
                 tokens.append(one.acquire().token)
                 numbers += [int(name[-10:]) for name in queue(running)]
                 assert one.release().ok
-            with ZooKeeperClient(running.zookeeper.members[0].port) as other:
+            with ZooKeeperClient(running.zookeeper.known[0].port) as other:
                 other.delete(DIRECTORY)
         assert numbers == [0, 1, 2, 0, 1, 2], "as a fencing token it would let an old holder in"
         assert tokens == sorted(set(tokens))
@@ -274,7 +274,7 @@ def test_the_token_is_the_czxid_of_the_holders_node() -> None:
     with trial("zookeeper") as running:
         (one,) = running.clients(1)
         token = one.acquire().token
-        with ZooKeeperClient(running.zookeeper.members[0].port) as other:
+        with ZooKeeperClient(running.zookeeper.known[0].port) as other:
             (name,) = other.children(DIRECTORY)
             assert other.czxid(f"{DIRECTORY}/{name}") == token
 
@@ -286,7 +286,7 @@ def test_a_server_that_stands_still_never_gives_it_to_two() -> None:
         one, two = running.clients(2)
         first = one.acquire().token
         two.start_acquire()
-        with running.fault("pause-server", running.zookeeper.members[0]):
+        with running.fault("pause-server", running.zookeeper.known[0]):
             running.advance(1.5 * LEASE_MS)
             told = [event.actor for event in running.story() if event.kind == "validity"]
             assert told == ["client-1"], "the holder no longer believes"
@@ -308,7 +308,7 @@ def ensemble(lease_ms: int = ENSEMBLE_LEASE_MS) -> Iterator[tuple[Trial, Client,
     """A holder whose server leads, and another client."""
     with trial("zookeeper", time="real", lease_ms=lease_ms, nodes=3) as running:
         clients, leader = running.clients(3), running.zookeeper.leader
-        at = running.zookeeper.members.index(leader)  # client N asks server N first
+        at = running.zookeeper.known.index(leader)  # client N asks server N first
         yield running, clients[at], clients[at - 1], leader
 
 
@@ -353,7 +353,7 @@ def test_a_lock_and_its_token_survive_a_leader_that_stands_still() -> None:
         token = holder.acquire().token
         with running.fault("pause-server", leader):
             assert_kept(running, holder, other, token)  # judging ends the pause, and the old leader may not know yet
-            assert any(server.is_leader() for server in running.zookeeper.members if server is not leader)
+            assert any(server.is_leader() for server in running.zookeeper.known if server is not leader)
 
 
 @pytest.mark.slow("one more ensemble; another lost leader is played every day", seconds=3)
@@ -363,7 +363,7 @@ def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None
         token = holder.acquire().token
         with running.fault("partition", leader.peer_links):
             assert_kept(running, holder, other, token)
-            assert any(server.is_leader() for server in running.zookeeper.members if server is not leader)
+            assert any(server.is_leader() for server in running.zookeeper.known if server is not leader)
 
 
 @pytest.mark.slow("starts an ensemble of three", seconds=4)
@@ -371,7 +371,7 @@ def test_a_lock_and_its_token_survive_a_leader_cut_off_from_the_others() -> None
 def test_servers_reach_each_other_on_their_links_only_and_on_this_machine_only() -> None:
     """A way past a link would let a leader that is cut off take part in elections, and win them."""
     with ensemble() as (running, *_):
-        members = running.zookeeper.members
+        members = running.zookeeper.known
         direct = {server: peer_ports(server, itself=True) for server in members}
         for server in members:
             listening, connected = tcp_sockets(server.process.pid)
@@ -413,7 +413,7 @@ def tcp_sockets(pid: int) -> tuple[dict[int, str], set[int]]:
 def test_a_minority_cut_off_takes_its_holder_nothing_but_the_server() -> None:
     with ensemble() as (running, _, other, leader):
         holder = running.client_processes.every[minority_of(leader) - 1]
-        server = running.zookeeper.members[minority_of(leader) - 1]
+        server = running.zookeeper.known[minority_of(leader) - 1]
         token = holder.acquire().token
         with running.fault("partition", server.peer_links):
             assert_kept(running, holder, other, token)
@@ -442,7 +442,7 @@ def test_who_is_cut_off_from_its_server_goes_on_with_another() -> None:
 def test_without_a_majority_nobody_is_given_the_lock_and_tokens_rise_after_it() -> None:
     with ensemble(lease_ms=2_000) as (running, holder, other, leader):
         token = holder.acquire().token
-        others = [server for server in running.zookeeper.members if server is not leader]
+        others = [server for server in running.zookeeper.known if server is not leader]
         for server in others:
             server.crash()
         assert other.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
@@ -464,9 +464,9 @@ def test_several_servers_are_for_real_time() -> None:
 def test_time_passes_at_once_on_a_real_server() -> None:
     with trial("zookeeper", lease_ms=LEASE_MS) as running:
         (one,) = running.clients(1)
-        before_us = running.zookeeper.members[0].time_us()
+        before_us = running.zookeeper.known[0].time_us()
         running.advance(300_000)
-        assert running.zookeeper.members[0].time_us() - before_us == 300_000_000
+        assert running.zookeeper.known[0].time_us() - before_us == 300_000_000
         assert one.acquire().ok, "its session lives: so many heartbeats"
 
 
@@ -567,20 +567,20 @@ def test_what_cannot_happen_to_a_server_is_said(name: str) -> None:
         trial("zookeeper") as running,
         pytest.raises(UsageError, match=f"{name} applies to redis-servers; to ZooKeeper: "),
     ):
-        running.inject(name, running.zookeeper.members[0])
+        running.inject(name, running.zookeeper.known[0])
 
 
 def test_its_clock_can_be_fast_but_is_never_set_back() -> None:
     with trial("zookeeper", lease_ms=LEASE_MS) as running:
         with pytest.raises(UsageError, match="a monotonic clock, which is never set back: keep=yes"):
-            running.inject("clock-drift", running.zookeeper.members[0], ppm=1_000_000)
-        before_us = running.zookeeper.members[0].time_us()
-        with running.fault("clock-drift", running.zookeeper.members[0], ppm=1_000_000, keep="yes") as fault:
+            running.inject("clock-drift", running.zookeeper.known[0], ppm=1_000_000)
+        before_us = running.zookeeper.known[0].time_us()
+        with running.fault("clock-drift", running.zookeeper.known[0], ppm=1_000_000, keep="yes") as fault:
             running.advance(10_000)
-            assert running.zookeeper.members[0].time_us() - before_us == 20_000_000
+            assert running.zookeeper.known[0].time_us() - before_us == 20_000_000
         assert fault.proved and "+10.000000 s" in fault.proof
         running.advance(10_000)
-        assert running.zookeeper.members[0].time_us() - before_us == 30_000_000
+        assert running.zookeeper.known[0].time_us() - before_us == 30_000_000
 
 
 def test_a_session_is_always_kept() -> None:

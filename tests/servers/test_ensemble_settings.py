@@ -44,8 +44,8 @@ def policy(directory: Path, text: str) -> str:
 @pytest.mark.waits
 def test_etcd_has_the_members_and_the_options_of_the_team(tmp_path: Path) -> None:
     with trial("etcd", time="real", config=policy(tmp_path, ETCD)) as running:
-        assert len(running.etcd.members) == 3
-        for server in running.etcd.members:
+        assert len(running.etcd.known) == 3
+        for server in running.etcd.known:
             words = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
             for option in ("election-timeout=1500", "heartbeat-interval=50", "quota-backend-bytes=20000000"):
                 assert f"--{option}" in words
@@ -58,8 +58,8 @@ def test_etcd_has_the_members_and_the_options_of_the_team(tmp_path: Path) -> Non
 @pytest.mark.waits
 def test_zookeeper_has_the_members_and_the_settings_of_the_team(tmp_path: Path) -> None:
     with trial("zookeeper", time="real", config=policy(tmp_path, ZOOKEEPER), lease_ms=2_000) as running:
-        assert len(running.zookeeper.members) == 3 and running.silence_ms == 1_000
-        text = running.zookeeper.members[0].configuration.read_text()
+        assert len(running.zookeeper.known) == 3 and running.silence_ms == 1_000
+        text = running.zookeeper.known[0].configuration.read_text()
         assert "tickTime=100\n" in text and "syncLimit=10\n" in text and "maxSessionTimeout=3000\n" in text
         assert "admin.enableServer=false\n" in text
         (one,) = running.clients(1)
@@ -79,7 +79,7 @@ def test_in_virtual_time_a_tick_gives_the_bounds_of_sessions(tmp_path: Path) -> 
     ]
     with trial("zookeeper", config=file) as running:
         assert running.lease_ms == 20_000, "the usual lease is longer than any session"
-        text = running.zookeeper.members[0].configuration.read_text()
+        text = running.zookeeper.known[0].configuration.read_text()
         assert "tickTime=4\n" in text and "minSessionTimeout=2000\n" in text and "maxSessionTimeout=20000\n" in text
 
 

@@ -117,7 +117,7 @@ def test_no_port_of_a_server_can_be_taken_before_it_listens(
 @ZOOKEEPER
 def test_the_port_of_a_server_that_is_down_stays_its_own() -> None:
     with trial("zookeeper") as running:
-        (server,) = running.zookeeper.members
+        (server,) = running.zookeeper.known
         server.crash()
         assert is_taken(server.port)
         server.restart()

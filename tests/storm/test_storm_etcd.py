@@ -48,7 +48,7 @@ def test_a_key_without_a_lease_is_left_behind_by_a_storm() -> None:
         storm_run = StormRun(running, plan)
         storm_run.warm_up()
         storm_run.run()
-        running.etcd.members[0].ask("/v3/kv/put", {"key": b64encode(b"forgotten").decode()})
+        running.etcd.known[0].ask("/v3/kv/put", {"key": b64encode(b"forgotten").decode()})
         storm_run.drain()
         left = [event for event in running.story() if event.kind == "residue"]
     assert [(event.name, event.value) for event in left] == [("key forgotten", 1)]

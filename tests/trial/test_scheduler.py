@@ -148,7 +148,7 @@ def test_what_is_stopped_gets_no_turn(there: Driven) -> None:
     for index, stop in enumerate(("process", "task")):
         task, other = there.puppet((SLEEPING, 10)), there.puppet((SLEEPING, 20))
         task.slot.pid = 1000 + index
-        set_stopped, whom = {"process": ("set_process_stopped", 1000), "task": ("set_task_stalled", task.number)}[stop]
+        set_stopped, whom = {"process": ("set_process_stopped", 1000), "task": ("set_task_stopped", task.number)}[stop]
         assert [there.call(set_stopped, whom, True) for _ in range(2)] == [1, 2]
         began = there.now_ms
         assert there.run(other) == RunResult.DONE
@@ -164,10 +164,10 @@ def test_what_is_stopped_gets_no_turn(there: Driven) -> None:
 def test_a_stopped_sleeper_is_not_woken_and_holds_up_no_clock(there: Driven) -> None:
     task, other = there.puppet((SLEEPING, 10)), there.puppet((SLEEPING, 5), (SLEEPING, 40))
     assert there.run(until_ms=5) == RunResult.TIME
-    there.call("set_task_stalled", task.number, True)
+    there.call("set_task_stopped", task.number, True)
     assert there.run(other) == RunResult.DONE
     assert len(task.turns) == 1 and there.now_ms == 40
-    there.call("set_task_stalled", task.number, False)
+    there.call("set_task_stopped", task.number, False)
     assert there.run(task) == RunResult.DONE and there.now_ms == 40
 
 
@@ -187,14 +187,14 @@ def test_both_reasons_for_no_turn_are_kept_apart(there: Driven) -> None:
     task = there.puppet()
     task.slot.pid = 1001
     there.call("set_process_stopped", 1001, True)
-    there.call("set_task_stalled", task.number, True)
+    there.call("set_task_stopped", task.number, True)
     assert task.slot.stopped == 3
     there.call("set_process_stopped", 1001, False)
     assert task.slot.stopped == 2
     assert there.run(until_ms=1) == RunResult.TIME and task.turns == []
     there.call("reuse_task", task.number)
     assert task.slot.stopped == 0
-    assert there.call("set_task_stalled", task.number, True) == 1
+    assert there.call("set_task_stopped", task.number, True) == 1
 
 
 def test_who_keeps_the_turn_is_stuck(there: Driven) -> None:

@@ -1,6 +1,6 @@
 """The node of a lock on a server that lockstorm did not start: reached through the gateway, never started or ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,18 +89,13 @@ class AttachedNodes(Nodes[AttachedServer]):
         self._gateway: Gateway = trial.settings.attached
         self._kind = KINDS[self._gateway.address.service]
         self.touch, self.remains_of = self._kind.like.touch, self._kind.like.remains_of
-        self._known: list[AttachedServer] = []
         self._version = ""
-
-    @property
-    def known(self) -> Sequence[AttachedServer]:
-        return self._known
 
     def start(self) -> None:
         check_service(self._gateway.address, self.trial.lock)
         check_attachable(self.trial.settings, self.trial.lock)
         number = self.trial.scheduler.add_server(None, None)
-        self._known = [AttachedServer(f"{self.trial.lock.service}-1", self._gateway.socket, number)]
+        self.known = [AttachedServer(f"{self.trial.lock.service}-1", self._gateway.socket, number)]
         if self.trial.lock.service == "zookeeper":  # a client's other task reads the answers
             library().scheduler_set_unreliable(self.trial.scheduler)
 

@@ -1,6 +1,5 @@
 """The nodes of a lock on etcd: one cluster, in real time."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, UsageError
@@ -9,20 +8,11 @@ from lockstorm.servers.etcd_server import EtcdServer, leader_of
 from lockstorm.servers.services import REAL_TIME_ONLY, check_lease
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import Nodes
-from lockstorm.trial.trial_context import TrialContext
 
 
 class EtcdNodes(Nodes[EtcdServer]):
     title = "etcd"
     touch = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-    def __init__(self, trial: TrialContext) -> None:
-        super().__init__(trial)
-        self.members: list[EtcdServer] = []
-
-    @property
-    def known(self) -> Sequence[EtcdServer]:
-        return self.members
 
     def start(self) -> None:
         settings = self.trial.settings
@@ -34,11 +24,11 @@ class EtcdNodes(Nodes[EtcdServer]):
             raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY['etcd']}")
         given = by_name(settings.deployment.of("etcd")) if settings.deployment else {}
         own = dict(etcd_options(given))
-        self.members = [EtcdServer(self.trial.sandbox, f"etcd-{each + 1}") for each in range(settings.nodes)]
-        for server in self.members:
+        self.known = [EtcdServer(self.trial.sandbox, f"etcd-{each + 1}") for each in range(settings.nodes)]
+        for server in self.known:
             server.number = self.trial.scheduler.add_server(None, None)
-            server.meet(self.members, self._make_peer_socket, own)
-        for server in self.members:
+            server.meet(self.known, self._make_peer_socket, own)
+        for server in self.known:
             server.start()
 
     def _make_peer_socket(self, place: Path, server: EtcdServer, peer: EtcdServer) -> None:
@@ -50,18 +40,18 @@ class EtcdNodes(Nodes[EtcdServer]):
             place.symlink_to(peer.peer_socket)
 
     def ready(self) -> None:
-        for server in self.members:
+        for server in self.known:
             server.ready()
 
     def address(self, client: Client, node: EtcdServer) -> str:
         return self.link(client, node, node.socket)
 
     def versions(self) -> dict[str, str]:
-        return {"etcd": self.members[0].version()}
+        return {"etcd": self.known[0].version()}
 
     def remains(self) -> dict[bytes, int]:
-        return self.members[0].keys()
+        return self.known[0].keys()
 
     def leader(self, without: EtcdServer | None = None) -> EtcdServer:
         """The leader of all nodes, or of all except one; waits until there is a leader."""
-        return leader_of([server for server in self.members if server is not without])
+        return leader_of([server for server in self.known if server is not without])

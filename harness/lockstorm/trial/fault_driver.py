@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstorm.base.errors import Inconclusive
-from lockstorm.native.library import FaultDriver, library
+from lockstorm.native.library import SIGNATURES, FaultDriver, library
 from lockstorm.servers.etcd_server import EtcdServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.trial.nodes import AnyNodes
@@ -21,34 +21,7 @@ def _failures() -> tuple[type[Exception], ...]:
     """With which a function fails that a fault has called. Asked when one has failed: few trials load redis."""
     from redis.exceptions import RedisError
 
-    return Inconclusive, RedisError
-
-
-# Field of struct fault_driver -> the scheduler's function.
-SCHEDULER_FUNCTIONS = {
-    "process_stopped": "scheduler_set_process_stopped",
-    "process_catch_up": "scheduler_catch_up",
-    "stop_between_records": "scheduler_stop_between_records",
-    "task_stopped": "scheduler_set_task_stalled",
-    "task_stands": "scheduler_task_stands",
-    "task_moves": "scheduler_task_moves",
-    "server_silent": "scheduler_set_server_silent",
-    "server_answers": "scheduler_server_answers",
-    "server_busy": "scheduler_set_server_busy",
-    "server_works": "scheduler_server_works",
-    "settle": "scheduler_settle",
-    "server_replicas": "scheduler_set_server_replicas",
-    "server_clock": "scheduler_set_server_clock",
-    "server_wall_us": "scheduler_server_wall_us",
-    "server_clock_error": "scheduler_server_clock_error",
-    "host_clock": "scheduler_set_host_clock",
-    "host_clock_error": "scheduler_host_clock_error",
-    "host_wall_ns": "scheduler_host_wall_ns",
-    "host_mono_ns": "scheduler_host_mono_ns",
-    "mono_ns": "scheduler_mono_ns",
-    "wall_ns": "scheduler_wall_ns",
-    "unreliable": "scheduler_set_unreliable",
-}
+    return Inconclusive, OSError, RedisError
 
 
 class TrialDriver:
@@ -62,12 +35,12 @@ class TrialDriver:
         self.reason = ""
         in_python: dict[str, Callable[..., object]] = {
             "server_restart": self._on_servers(nodes.restart),
-            "replica_lost": self._on_servers(self._lose_replica),
-            "clients_lead": self._on_servers(self._lead_clients),
-            "server_follow": self._on_servers(self._follow),
-            "client_restart": self._catching(self._restart_client),
-            "server_query": self._query,
-            "server_time_us": self._time_us,
+            "replica_lost": self._on_servers(lambda replica: self._redis.lose_replica(replica)),
+            "clients_lead": self._on_servers(lambda old, new: self._redis.lead_clients(old, new)),
+            "server_follow": self._on_servers(lambda server, master: self._redis.follow(server, master)),
+            "client_restart": self._catching(lambda task: bool(clients.restart(clients.latest_on(task)))),
+            "server_query": self._catching(self._query, NO_ANSWER),
+            "server_time_us": self._on_servers(_time_us, NO_ANSWER),
             "process_ended": lambda _, pid: clients.process_ended(pid),
             "host_suspended": lambda _, task, suspended: clients.suspend(task, suspended),
         }
@@ -75,53 +48,43 @@ class TrialDriver:
         functions: dict[str, Any] = {field: kind for field, kind, *_ in FaultDriver._fields_[2:]}  # types of ctypes
         for field, kind in functions.items():  # no field stays NULL
             function = in_python.get(field)
-            called = kind(function) if function else c.cast(getattr(library(), SCHEDULER_FUNCTIONS[field]), kind)
-            setattr(self.raw, field, called)
+            setattr(self.raw, field, kind(function) if function else c.cast(_function_of_scheduler(field), kind))
 
     @property
     def masters(self) -> list[RedisServer]:
         """The nodes of the lock, if they are redis-servers."""
-        return self.nodes.masters if isinstance(self.nodes, RedisNodes) else []
+        return list(self.nodes.known) if isinstance(self.nodes, RedisNodes) else []
 
-    def _catching(self, action: Callable[..., object]) -> Callable[..., bool]:
-        """The action as C calls it: False if it fails."""
+    @property
+    def _redis(self) -> RedisNodes:
+        return self.nodes.as_kind(RedisNodes)
 
-        def act(*numbers: int) -> bool:
+    def _catching(self, action: Callable[..., object], failed: object = False) -> Callable[..., object]:
+        """The action as C calls it. `failed`: what it returns if it fails."""
+
+        def act(*arguments: Any) -> object:
             try:
-                return bool(action(*numbers))
+                return action(*arguments)
             except _failures() as reason:
                 self.reason = str(reason)
-                return False
+                return failed
 
         return act
 
-    def _on_servers(self, action: Callable[..., object]) -> Callable[..., bool]:
+    def _on_servers(self, action: Callable[..., object], failed: object = False) -> Callable[..., object]:
         """The same for an action on servers, which C names by their numbers."""
-        return self._catching(lambda *numbers: action(*(self.nodes.numbered(number) for number in numbers)))
-
-    def _lose_replica(self, replica: RedisServer) -> bool:
-        return self.nodes.as_kind(RedisNodes).lose_replica(replica)
-
-    def _lead_clients(self, old: RedisServer, new: RedisServer) -> bool:
-        return self.nodes.as_kind(RedisNodes).lead_clients(old, new)
-
-    def _follow(self, server: RedisServer, master: RedisServer) -> bool:
-        return self.nodes.as_kind(RedisNodes).follow(server, master)
-
-    def _restart_client(self, task: int) -> bool:
-        return bool(self.clients.restart(self.clients.latest_on(task)))
+        return self._catching(lambda *numbers: action(*map(self.nodes.numbered, numbers)), failed)
 
     def _query(self, number: int, statement: bytes) -> int:
-        try:
-            return int(self.nodes.as_kind(PostgresNodes).numbered(number).session.value(statement.decode()))
-        except Inconclusive as reason:
-            self.reason = str(reason)
-            return NO_ANSWER
+        return int(self.nodes.as_kind(PostgresNodes).numbered(number).session.value(statement.decode()))
 
-    def _time_us(self, number: int) -> int:
-        node = self.nodes.numbered(number)
-        try:
-            return NO_ANSWER if isinstance(node, EtcdServer) else int(node.time_us())
-        except (Inconclusive, OSError) as reason:
-            self.reason = str(reason)
-            return NO_ANSWER
+
+def _time_us(node: Any) -> int:
+    return NO_ANSWER if isinstance(node, EtcdServer) else int(node.time_us())
+
+
+def _function_of_scheduler(field: str) -> Any:
+    """The function of a field of struct fault_driver, which has the field's name: scheduler_FIELD, or
+    scheduler_set_FIELD."""
+    name = f"scheduler_{field}"
+    return getattr(library(), name if name in SIGNATURES else f"scheduler_set_{field}")

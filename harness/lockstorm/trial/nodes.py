@@ -49,6 +49,7 @@ class Nodes(ABC, Generic[Node]):
 
     def __init__(self, trial: TrialContext) -> None:
         self.trial = trial
+        self.known: Sequence[Node] = []  # the nodes: the servers whose names clients know, in order
         self._successors: dict[str, Node] = {}  # node -> its successor as master, if it has one
 
     @abstractmethod
@@ -58,11 +59,6 @@ class Nodes(ABC, Generic[Node]):
     @abstractmethod
     def ready(self) -> None:
         """Returns when all servers answer and know each other."""
-
-    @property
-    @abstractmethod
-    def known(self) -> Sequence[Node]:
-        """The nodes: the servers whose names clients know, in order."""
 
     @property
     def every(self) -> Sequence[Node]:

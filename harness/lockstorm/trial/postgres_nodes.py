@@ -27,17 +27,12 @@ class PostgresNodes(Nodes[PostgresServer]):
 
     def __init__(self, trial: TrialContext) -> None:
         super().__init__(trial)
-        self.databases: list[PostgresServer] = []
         self.replica: PostgresServer | None = None  # of the first, asynchronous
         self.poolers: dict[str, PgBouncer] = {}  # database -> the pooler in front of it
 
     @property
-    def known(self) -> Sequence[PostgresServer]:
-        return self.databases
-
-    @property
     def every(self) -> Sequence[PostgresServer]:
-        return [*self.databases, self.replica] if self.replica else self.databases
+        return [*self.known, self.replica] if self.replica else self.known
 
     @property
     def clocked(self) -> Sequence[PostgresServer]:
@@ -47,7 +42,7 @@ class PostgresNodes(Nodes[PostgresServer]):
         self.refuse_redis_settings(replicas_most=1)
         if self.trial.settings.settable_clocks and self.trial.settings.time == "real":
             raise Inconclusive("in real time nothing sets the clock of PostgreSQL: use virtual time")
-        self.databases = [self._start_one(f"postgres-{each + 1}") for each in range(self.trial.settings.nodes)]
+        self.known = [self._start_one(f"postgres-{each + 1}") for each in range(self.trial.settings.nodes)]
         if self.trial.lock.waits == "in-server":
             # Each session has a process of its own: requests are queued in order only if each arrives before the next
             # one is sent.
@@ -67,12 +62,12 @@ class PostgresNodes(Nodes[PostgresServer]):
         return database
 
     def ready(self) -> None:
-        for database in self.databases:
+        for database in self.known:
             database.ready()
             if self.trial.settings.pooled:
                 self._start_pooler(database)
         if self.trial.settings.replicas:
-            self._start_replica(self.databases[0])
+            self._start_replica(self.known[0])
 
     def _start_replica(self, node: PostgresServer) -> None:
         """It receives its master's writes through a link of its own, after they were acknowledged."""
@@ -86,12 +81,12 @@ class PostgresNodes(Nodes[PostgresServer]):
     def catch_up(self) -> None:
         """Returns when the replica has acknowledged all writes."""
         assert self.replica
-        self.replica.await_write(self.databases[0].write())
+        self.replica.await_write(self.known[0].write())
         self.trial.scheduler.settle()
 
     def fail_over(self) -> None:
         """Kills the master for good and promotes its replica; the clients' links lead there."""
-        master, replica = self.databases[0], self.replica
+        master, replica = self.known[0], self.replica
         assert replica
         self.trial.scheduler.settle()
         library().scheduler_set_unreliable(self.trial.scheduler)
@@ -125,11 +120,11 @@ class PostgresNodes(Nodes[PostgresServer]):
 
     def versions(self) -> dict[str, str]:
         pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
-        return {"postgres": self.master(self.databases[0]).version(), **pooler}
+        return {"postgres": self.master(self.known[0]).version(), **pooler}
 
     def remains(self) -> dict[bytes, int]:
         """What sessions hold. Rows do not count: a row stays when its lease has expired."""
-        return {os.fsencode(row[0]): -1 for each in map(self.master, self.databases) for row in each.session.rows(HELD)}
+        return {os.fsencode(row[0]): -1 for each in map(self.master, self.known) for row in each.session.rows(HELD)}
 
     def restart(self, server: PostgresServer) -> bool:
         super().restart(server)

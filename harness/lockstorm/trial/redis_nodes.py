@@ -31,22 +31,17 @@ class RedisNodes(Nodes[RedisServer]):
 
     def __init__(self, trial: TrialContext) -> None:
         super().__init__(trial)
-        self.masters: list[RedisServer] = []  # the nodes that clients know; links are named after them
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all other masters and replicas of a cluster
         self.sentinels: list[Sentinel] = []
 
     @property
-    def known(self) -> Sequence[RedisServer]:
-        return self.masters
-
-    @property
     def every(self) -> Sequence[RedisServer]:
-        return [*self.masters, *self.replicas, *self.cluster]
+        return [*self.known, *self.replicas, *self.cluster]
 
     @property
     def clocked(self) -> Sequence[RedisServer]:
-        return [*self.masters, *self.replicas]
+        return [*self.known, *self.replicas]
 
     # --- life ---
 
@@ -55,10 +50,10 @@ class RedisNodes(Nodes[RedisServer]):
         settings = self.trial.settings
         count = CLUSTER_MASTERS if settings.topology == "cluster" else settings.nodes
         replicas_each = settings.replicas if settings.topology == "single" else max(1, settings.replicas)
-        self.masters = [self._start_one(f"redis-{each + 1}") for each in range(count)]
+        self.known = [self._start_one(f"redis-{each + 1}") for each in range(count)]
         self._nodes_of_replicas = {
             self._start_one(f"{node.name}-replica-{each + 1}"): node
-            for node in self.masters
+            for node in self.known
             for each in range(replicas_each)
         }
         self.replicas = list(self._nodes_of_replicas)
@@ -102,7 +97,7 @@ class RedisNodes(Nodes[RedisServer]):
 
     def ready(self) -> None:
         settings, pairs = self.trial.settings, self._nodes_of_replicas
-        for server in (*self.masters, *self.replicas):
+        for server in (*self.known, *self.replicas):
             server.ready()
         if settings.topology == "cluster":
             self._join_cluster()
@@ -111,21 +106,21 @@ class RedisNodes(Nodes[RedisServer]):
                 self._follow_by_hand(replica, node)
                 library().scheduler_set_server_replicas(self.trial.scheduler, node.number, len(node.replicas))
         if settings.topology == "sentinel":
-            self.sentinels = watch(self.trial.sandbox, self.masters[0], self.trial.links.peer_port, settings.elections)
+            self.sentinels = watch(self.trial.sandbox, self.known[0], self.trial.links.peer_port, settings.elections)
             for sentinel in self.sentinels:
                 self.trial.at_exit(sentinel.close)
 
     def _join_cluster(self) -> None:
         """Joins the nodes to a cluster. Clients know only the one that has the slot of the resource."""
-        masters, replicas = self.masters, self._nodes_of_replicas
+        masters, replicas = self.known, self._nodes_of_replicas
         join(masters, replicas, self.trial.settings.elections)
         slot = slot_of(self.trial.resource)
-        self.masters = [masters[each] for each, slots in enumerate(cluster_ranges()) if slot in slots]
-        self.replicas = [replica for replica, node in replicas.items() if node is self.masters[0]]
-        own = (*self.masters, *self.replicas)
+        self.known = [masters[each] for each, slots in enumerate(cluster_ranges()) if slot in slots]
+        self.replicas = [replica for replica, node in replicas.items() if node is self.known[0]]
+        own = (*self.known, *self.replicas)
         self.cluster = [server for server in (*masters, *replicas) if server not in own]
         for replica in self.replicas:
-            replica.await_link(self.masters[0])
+            replica.await_link(self.known[0])
 
     # --- the interface of Nodes ---
 
@@ -134,11 +129,11 @@ class RedisNodes(Nodes[RedisServer]):
         return self.link(client, node, self.master(node).socket, option=option)
 
     def versions(self) -> dict[str, str]:
-        return {"redis-server": self.masters[0].version()}
+        return {"redis-server": self.known[0].version()}
 
     def commands(self) -> int:
         return sum(
-            count for node in self.masters for name, count in node.calls().items() if name not in UNCOUNTED_COMMANDS
+            count for node in self.known for name, count in node.calls().items() if name not in UNCOUNTED_COMMANDS
         )
 
     def check(self) -> None:
@@ -148,7 +143,7 @@ class RedisNodes(Nodes[RedisServer]):
             return
         import redis
 
-        for node in self.masters:
+        for node in self.known:
             with contextlib.suppress(redis.exceptions.ConnectionError):
                 errors = self.master(node).link.info("errorstats")
                 for name in ("CROSSSLOT", "MOVED"):
@@ -165,15 +160,15 @@ class RedisNodes(Nodes[RedisServer]):
 
     def remains(self) -> dict[bytes, int]:
         """The keys, without those of faults."""
-        links = [self.master(node).link for node in self.masters]
+        links = [self.master(node).link for node in self.known]
         keys = {os.fsencode(key): int(link.pttl(key)) for link in links for key in link.keys("*")}
         return {key: rest_ms for key, rest_ms in keys.items() if not key.startswith(FAULTS_KEYS)}
 
     def traces(self) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
-        for node in self.masters:
+        for node in self.known:
             link: Any = self.master(node).link
-            where = b" on " + node.name.encode() if len(self.masters) > 1 else b""
+            where = b" on " + node.name.encode() if len(self.known) > 1 else b""
             for key in link.keys("*"):
                 length = LENGTHS.get(link.type(key))
                 if not key.startswith(FAULTS_KEYS):
@@ -215,7 +210,7 @@ class RedisNodes(Nodes[RedisServer]):
 
     def lead_clients(self, old: RedisServer, new: RedisServer) -> bool:
         """Makes the clients' links to a server lead to another one. False: no link leads to the first."""
-        nodes = [node for node in self.masters if self.master(node) is old]
+        nodes = [node for node in self.known if self.master(node) is old]
         for node in nodes:
             self._successors[node.name] = new
             self.trial.links.lead(f"client-*>{node.name}", new.socket)

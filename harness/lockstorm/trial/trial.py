@@ -298,7 +298,7 @@ class Trial:
     @property
     def server(self) -> RedisServer:
         """The first of them, or the only one."""
-        return self.redis.masters[0]
+        return self.redis.known[0]
 
     @property
     def replicas(self) -> list[RedisServer]:
@@ -307,7 +307,7 @@ class Trial:
     @property
     def database(self) -> PostgresServer:
         """The only node of a lock on PostgreSQL."""
-        return self.postgres.databases[0]
+        return self.postgres.known[0]
 
     @property
     def data_after_crash(self) -> str:

@@ -41,11 +41,8 @@ class TrialClients:
         hosts = len({client.host for client in self.every})
         names = [f"client-{hosts + 1 + each}" for each in range(count)]
         if self._trial.settings.grouped_clients:
-            new = self._start_groups(names, resource)
-        else:
-            new = [self._create(name, resource) for name in names]
-            self._start(new)
-        return new
+            return self._start(self._create_groups(names, resource))
+        return self._start([[self._create(name, resource)] for name in names])
 
     def _create(self, name: str, resource: bytes) -> Client:
         """Takes two tasks of the scheduler, side by side: worker and watchdog."""
@@ -55,103 +52,81 @@ class TrialClients:
             raise UsageError("more than 96 clients in one trial")
         return Client(self._trial, name, resource, worker)
 
-    def _start_groups(self, names: list[str], resource: bytes) -> list[Client]:
-        """Starts clients that share a few processes (client_groups.py)."""
-        lib, scheduler = library(), self._trial.scheduler
-        new: list[Client] = []
+    def _create_groups(self, names: list[str], resource: bytes) -> list[list[Client]]:
+        """Clients that share a few processes (client_groups.py)."""
+        groups, left = [], iter(names)
         for size in group_sizes(len(names)):
-            first = lib.scheduler_add_group(scheduler, TASKS_PER_CLIENT * size)
+            first = library().scheduler_add_group(self._trial.scheduler, TASKS_PER_CLIENT * size)
             if first < 0:
                 raise UsageError(f"more than {self._trial.settings.grouped_clients} clients in one trial")
-            members = names[len(new) :][:size]
-            group = [
-                Client(self._trial, name, resource, first + TASKS_PER_CLIENT * each)
-                for each, name in enumerate(members)
-            ]
+            tasks = range(first, first + TASKS_PER_CLIENT * size, TASKS_PER_CLIENT)
+            group = [Client(self._trial, next(left), resource, task) for task in tasks]
             for client in group:
                 client.group = f"group-of-{group[0].name}"
-                lib.scheduler_expect(scheduler, client.task)
-            self._start_group(group)
-            new += group
+            groups.append(group)
+        return groups
+
+    def _start(self, groups: list[list[Client]]) -> list[Client]:
+        """`groups`: the clients of each process."""
+        new = [client for group in groups for client in group]
+        for client in new:
+            library().scheduler_expect(self._trial.scheduler, client.task)
+        for group in groups:
+            self._start_process(group)
         self.every += new
-        scheduler.run(new)
+        self._trial.scheduler.run(new)
         return new
 
-    def _start_group(self, group: list[Client]) -> None:
-        lib, scheduler, sandbox = library(), self._trial.scheduler, self._trial.sandbox
-        first = group[0]
-        actors = sandbox.directory / f"{first.group}.actors"
-        actors.write_text("".join(f"{client.identity}\n" for client in group))
-        turn, yields = (
-            inheritable(fd) for fd in (lib.scheduler_turn_fd(scheduler, first.task), lib.scheduler_yield_fd(scheduler))
-        )
-        options = self._options(first) | {"actors": actors, "turn-fd": turn, "watchdog-fd": turn, "yield-fd": yields}
-        process = sandbox.start_program(first.group, self._command("client-group", first, options), (turn, yields))
+    def _start_process(self, group: list[Client]) -> None:
+        lib, scheduler, sandbox, lock = library(), self._trial.scheduler, self._trial.sandbox, self._trial.lock
+        first, name = group[0], group[0].process_name
+        turn, watchdog = (lib.scheduler_turn_fd(scheduler, task) for task in (first.task, first.task + 1))
+        yields = lib.scheduler_yield_fd(scheduler)
+        inherit = [inheritable(fd) for fd in dict.fromkeys((turn, watchdog, yields))]  # tasks of a group share one
+        options: dict[str, object] = {"turn-fd": turn, "watchdog-fd": watchdog, "yield-fd": yields}
+        program = "client" if lock.service == "redis" else "client-services"
+        if first.group:
+            program, actors = "client-group", sandbox.directory / f"{name}.actors"
+            actors.write_text("".join(f"{client.identity}\n" for client in group))
+            options["actors"] = actors
+        if lock.adapter:
+            sandbox.reap_by_environment()
+            self._await_messages(lock.adapter)
+        command = self._command(program, first, options)
+        # What hosts the code of others starts afresh: that code would find the environment of the zygote in /proc.
+        if lock.adapter or lock.plugin:
+            environment = [f"{key}={value}" for key, value in library_environment().items()]
+            process = sandbox.start(name, command, environment=environment, inherit=inherit)
+        else:
+            process = sandbox.start_program(name, command, inherit)
         for client in group:
             client.process = process
             for task in (client.task, client.task + 1):
                 if not lib.scheduler_watch(scheduler, task, process.pid):
-                    raise Inconclusive(f"{first.group} did not start: {sandbox.log_tail(first.group)}")
+                    raise Inconclusive(f"{name} did not start: {sandbox.log_tail(name)}")
 
-    def _start(self, new: list[Client]) -> None:
-        for client in new:
-            library().scheduler_expect(self._trial.scheduler, client.task)
-        for client in new:
-            self._start_process(client)
-        self.every += new
-        self._trial.scheduler.run(new)
-
-    def _start_process(self, client: Client) -> None:
-        lib, scheduler = library(), self._trial.scheduler
-        turn, watchdog, yields = (
-            inheritable(fd)
-            for fd in (
-                lib.scheduler_turn_fd(scheduler, client.task),
-                lib.scheduler_turn_fd(scheduler, client.task + 1),
-                lib.scheduler_yield_fd(scheduler),
-            )
-        )
-        options = self._options(client) | {"turn-fd": turn, "watchdog-fd": watchdog, "yield-fd": yields}
-        program = "client" if self._trial.lock.service == "redis" else "client-services"
-        if self._trial.lock.adapter:
-            self._trial.sandbox.reap_by_environment()
-            self._await_messages(self._trial.lock.adapter)
-        command = self._command(program, client, options)
-        # What hosts the code of others starts afresh: that code would find the environment of the zygote in /proc.
-        sandbox, hosts = self._trial.sandbox, self._trial.lock.adapter or self._trial.lock.plugin
-        inherit = (turn, watchdog, yields)
-        if hosts:
-            environment = [f"{key}={value}" for key, value in library_environment().items()]
-            client.process = sandbox.start(client.name, command, environment=environment, inherit=inherit)
-        else:
-            client.process = sandbox.start_program(client.name, command, inherit)
-        for task in (client.task, client.task + 1):
-            if not lib.scheduler_watch(scheduler, task, client.pid):
-                raise Inconclusive(f"{client.name} did not start: {self._trial.sandbox.log_tail(client.name)}")
-
-    def _options(self, client: Client) -> dict[str, object]:
-        recorder = self._trial.recorder
-        return {
+    def _command(self, program: str, client: Client, more: dict[str, object]) -> list[str]:
+        trial, recorder = self._trial, self._trial.recorder
+        options = {
             "history": recorder.path,
-            "page": self._trial.scheduler.page,
+            "page": trial.scheduler.page,
             "resource-hex": client.resource.hex(),
             "resource-id": recorder.text(os.fsdecode(client.resource)),
-            "lease-ms": self._trial.lease_ms,
-            "reply-limit-ms": self._trial.reply_limit_ms,
+            "lease-ms": trial.lease_ms,
+            "reply-limit-ms": trial.reply_limit_ms,
             "open-limit-ms": self._open_limit_ms,
-            "permits": self._trial.settings.permits or 1,
-            "store": self._trial.links.link(f"{client.host}>store", self._store_socket),
+            "permits": trial.settings.permits or 1,
+            "store": trial.links.link(f"{client.host}>store", self._store_socket),
             "actor": client.identity,
             "task": client.task,
             "life": client.life - 1,
             **self._lock_option(),
+            **more,
         }
-
-    def _command(self, program: str, client: Client, options: dict[str, object]) -> list[str]:
         command = [paths.program(program), *(f"--{key}={value}" for key, value in options.items())]
         command += [f"--node={address}" for address in self._nodes.addresses(client)]
-        command += ["--fixed-lease"] if self._trial.settings.fixed_lease else []
-        command += ["--checks-validity"] if self._trial.settings.checks_validity else []
+        command += ["--fixed-lease"] if trial.settings.fixed_lease else []
+        command += ["--checks-validity"] if trial.settings.checks_validity else []
         return command
 
     @property
@@ -191,7 +166,7 @@ class TrialClients:
             library().scheduler_reuse_task(self._trial.scheduler, task)
         new = Client(self._trial, client.host, client.resource, client.task, client.life + 1)
         client.next_life = new
-        self._start([new])
+        (new,) = self._start([[new]])
         return new
 
     def latest_on(self, task: int) -> Client:

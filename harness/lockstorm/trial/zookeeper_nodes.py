@@ -8,7 +8,6 @@ from lockstorm.servers.ensemble_settings import MEMBERS, ZOOKEEPER_SYNC_LIMIT, b
 from lockstorm.servers.zookeeper_server import ZooKeeperServer, java_version, leading_server
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import Nodes
-from lockstorm.trial.trial_context import TrialContext
 
 ANY_INTERFACE = "0.0.0.0"  # which process/preload/loopback.c makes the loopback interface
 
@@ -18,17 +17,9 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
     touch = b"srvr"
     remains_of = "ephemeral node"
 
-    def __init__(self, trial: TrialContext) -> None:
-        super().__init__(trial)
-        self.members: list[ZooKeeperServer] = []
-
-    @property
-    def known(self) -> Sequence[ZooKeeperServer]:
-        return self.members
-
     @property
     def clocked(self) -> Sequence[ZooKeeperServer]:
-        return self.members
+        return self.known
 
     def start(self) -> None:
         settings = self.trial.settings
@@ -40,7 +31,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         names = [f"zookeeper-{each + 1}" for each in range(settings.nodes)]
         hold = self.trial.sandbox.hold_port
         ports = {name: (hold(), hold()) for name in names} if settings.nodes > 1 else {}
-        self.members = [self._start_one(name, ports) for name in names]
+        self.known = [self._start_one(name, ports) for name in names]
         # A task that waits gives the turn back; the client's other task could not read the answer otherwise.
         library().scheduler_set_unreliable(self.trial.scheduler)
 
@@ -74,7 +65,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         return f"127.0.0.1:{quorum}:{election}"
 
     def ready(self) -> None:
-        for server in self.members:
+        for server in self.known:
             server.ready()
             self._watch_over(server)
 
@@ -98,16 +89,16 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         return [*addresses[first:], *addresses[:first]]
 
     def versions(self) -> dict[str, str]:
-        return {"zookeeper": self.members[0].version(), "java": java_version()}
+        return {"zookeeper": self.known[0].version(), "java": java_version()}
 
     def remains(self) -> dict[bytes, int]:
         """A server tells the number of ephemeral nodes, not their names."""
-        return {b"%d" % (each + 1): -1 for each in range(self.members[0].ephemeral_nodes())}
+        return {b"%d" % (each + 1): -1 for each in range(self.known[0].ephemeral_nodes())}
 
     @property
     def leader(self) -> ZooKeeperServer:
         """The server that reports itself as the leader; waits until there is one."""
-        return leading_server(self.members)
+        return leading_server(self.known)
 
     def restart(self, server: ZooKeeperServer) -> bool:
         super().restart(server)

@@ -186,7 +186,7 @@ def _etcd() -> str:
     with Trial(TrialSettings("etcd", time="real", lease_ms=LEASE_UNIT_MS["etcd"])) as trial:
         (client,) = trial.clients(1)
         token = client.acquire().token
-        version = trial.etcd.members[0].version()
+        version = trial.etcd.known[0].version()
     return f"{version} ({paths.etcd()}); it gave the token {token}. In real time only: {REAL_TIME_ONLY['etcd']}"
 
 
@@ -197,7 +197,7 @@ def _zookeeper() -> str:
         (client,) = trial.clients(1)
         token = client.acquire().token
         trial.advance(trial.lease_ms)
-        version = f"{trial.zookeeper.members[0].version()} (Java {java_version()}, {paths.java()})"
+        version = f"{trial.zookeeper.known[0].version()} (Java {java_version()}, {paths.java()})"
         with trial.fault("clock-drift", trial.nodes.known[0], ppm=1_000_000, keep="yes"):
             trial.advance(trial.lease_ms)
         clock = "it uses the monotonic clock, which is virtual, may run fast or slow, and is never set"
