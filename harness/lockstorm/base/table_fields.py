@@ -9,6 +9,7 @@ from msgspec import Meta, structs
 
 Names = str | Annotated[list[str], Meta(min_length=1)]
 AnyNames = str | list[str]
+LEFT_OUT: Any = None  # the default of a key that need not be there; it is never null
 DURATION = r"^[0-9]+(\.[0-9]+)?(ms|s|min|m|h)$"
 
 

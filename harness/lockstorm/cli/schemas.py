@@ -71,7 +71,7 @@ def adapter_schema() -> Schema:
         hello["required"] = ["id", "outcome", "protocol", *hello["required"]]
     operations = definitions["AdapterHello"]["properties"]["operations"]["items"]["enum"]
     definitions["AdapterHello"]["properties"]["operations"]["items"] = {"enum": operations[:-1]}  # token: version 2
-    _left_out_instead_of_null({name: definitions[name] for name in ("AcquireForm", "AdapterAnswer")})
+    _left_out_instead_of_null(definitions)
     hello = _either({"protocol": {"const": 2}}, "AdapterFacts", "AdapterHello")
     answer = {"if": {"required": ["protocol"]}, "then": hello, "else": {"$ref": "#/definitions/AdapterAnswer"}}
     about = (

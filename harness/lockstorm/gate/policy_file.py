@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lockstorm.base.table_fields import DURATION, AnyNames, Names, about, keys_of, number, text
+from lockstorm.base.table_fields import DURATION, LEFT_OUT, AnyNames, Names, about, keys_of, number, text
 from lockstorm.results.gate_verdict import Day, StoreName, Time
 from lockstorm.results.properties import JUDGED
 from lockstorm.servers.deployment_tables import DeploymentTable
@@ -27,44 +27,32 @@ OF_STORE = "Of locks with this store mode."
 class LockTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A lock that the project relies on, and what has to hold."""
 
-    name: Annotated[str, text("`lockstorm locks` lists them.")] | None = None
-    adapter: (
-        Annotated[
-            str,
-            text(
-                "In the place of name: a lock library through an adapter, as a path from the policy, or the name of "
-                "a shipped one."
-            ),
-        ]
-        | None
-    ) = None
-    plugin: (
-        Annotated[str, text("In the place of name: your own lock in C, a shared object, as a path from the policy.")]
-        | None
-    ) = None
+    name: Annotated[str, text("`lockstorm locks` lists them.")] = LEFT_OUT
+    adapter: Annotated[
+        str,
+        text(
+            "In the place of name: a lock library through an adapter, as a path from the policy, or the name of "
+            "a shipped one."
+        ),
+    ] = LEFT_OUT
+    plugin: Annotated[
+        str, text("In the place of name: your own lock in C, a shared object, as a path from the policy.")
+    ] = LEFT_OUT
     store: Annotated[StoreName, Meta(description="What the protected resource does with late writes.")] = "open"
-    require: Annotated[PropertyNames, about("Instead of what [require] says for this store mode.")] | None = None
-    used: (
-        Annotated[
-            str, text("Where the project chooses it, for annotations: path, or path:line, relative to the policy.")
-        ]
-        | None
-    ) = None
-    lease: Annotated[str, text("How long a grant lasts that nobody renews.", DURATION)] | None = None
-    permits: Annotated[int, number("How many may hold a semaphore at once.", 1, PERMIT_LIMIT)] | None = None
-    fixed_lease: Annotated[bool, about("Of locks with a watchdog: the lease is fixed, nothing renews it.")] | None = (
-        None
-    )
-    checks_validity: (
-        Annotated[
-            bool,
-            about(
-                "Clients look at their clock before each write, and do not write when the validity that the lock "
-                "stated is over."
-            ),
-        ]
-        | None
-    ) = None
+    require: Annotated[PropertyNames, about("Instead of what [require] says for this store mode.")] = LEFT_OUT
+    used: Annotated[
+        str, text("Where the project chooses it, for annotations: path, or path:line, relative to the policy.")
+    ] = LEFT_OUT
+    lease: Annotated[str, text("How long a grant lasts that nobody renews.", DURATION)] = LEFT_OUT
+    permits: Annotated[int, number("How many may hold a semaphore at once.", 1, PERMIT_LIMIT)] = LEFT_OUT
+    fixed_lease: Annotated[bool, about("Of locks with a watchdog: the lease is fixed, nothing renews it.")] = LEFT_OUT
+    checks_validity: Annotated[
+        bool,
+        about(
+            "Clients look at their clock before each write, and do not write when the validity that the lock "
+            "stated is over."
+        ),
+    ] = LEFT_OUT
 
 
 class RequireTable(
@@ -75,9 +63,9 @@ class RequireTable(
 ):
     """The properties that have to hold, by what the resource does with late writes."""
 
-    open: Annotated[PropertyNames, about(OF_STORE)] | None = None
-    fence_writes: Annotated[PropertyNames, about(OF_STORE)] | None = None
-    fence_reads_and_writes: Annotated[PropertyNames, about(OF_STORE)] | None = None
+    open: Annotated[PropertyNames, about(OF_STORE)] = LEFT_OUT
+    fence_writes: Annotated[PropertyNames, about(OF_STORE)] = LEFT_OUT
+    fence_reads_and_writes: Annotated[PropertyNames, about(OF_STORE)] = LEFT_OUT
 
 
 class AttachTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -87,56 +75,54 @@ class AttachTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         str,
         Meta(min_length=1, description="redis://, postgresql://, etcd:// or zookeeper://, without a password."),
     ]
-    ca: (
-        Annotated[str, text("File with the certificates that sign the servers' (TLS), relative to the policy.")] | None
-    ) = None
-    client_cert: (
-        Annotated[str, text("File with your own certificate for the servers (TLS), relative to the policy.")] | None
-    ) = None
-    client_key: Annotated[str, text("File with its key. Default: the file of the certificate.")] | None = None
-    yes: Annotated[bool, about("Play although the database, or its equivalent, is not empty.")] | None = None
+    ca: Annotated[str, text("File with the certificates that sign the servers' (TLS), relative to the policy.")] = (
+        LEFT_OUT
+    )
+    client_cert: Annotated[
+        str, text("File with your own certificate for the servers (TLS), relative to the policy.")
+    ] = LEFT_OUT
+    client_key: Annotated[str, text("File with its key. Default: the file of the certificate.")] = LEFT_OUT
+    yes: Annotated[bool, about("Play although the database, or its equivalent, is not empty.")] = LEFT_OUT
 
 
 class ScenariosTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The scenarios to play with every lock to which they apply."""
 
-    play: Annotated[AnyNames, about('"all" (default), a name, or names. `lockstorm scenarios` lists them.')] | None = (
-        None
-    )
-    skip: Annotated[AnyNames, about("All but these.")] | None = None
-    repeat: Annotated[int, number("Trials of each, with consecutive seeds. Default: 1.", 1, REPEAT_LIMIT)] | None = None
-    seed: Annotated[int, number("Of the first trial; the others count on.", 0)] | None = None
-    time: Annotated[Time, Meta(description="Default: virtual where possible, else real.")] | None = None
-    controls: Annotated[bool, about("Also play each without its fault. Default: true.")] | None = None
+    play: Annotated[AnyNames, about('"all" (default), a name, or names. `lockstorm scenarios` lists them.')] = LEFT_OUT
+    skip: Annotated[AnyNames, about("All but these.")] = LEFT_OUT
+    repeat: Annotated[int, number("Trials of each, with consecutive seeds. Default: 1.", 1, REPEAT_LIMIT)] = LEFT_OUT
+    seed: Annotated[int, number("Of the first trial; the others count on.", 0)] = LEFT_OUT
+    time: Annotated[Time, Meta(description="Default: virtual where possible, else real.")] = LEFT_OUT
+    controls: Annotated[bool, about("Also play each without its fault. Default: true.")] = LEFT_OUT
 
 
 class StormTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """Random faults while clients work, drawn from a seed."""
 
     name: Annotated[str, Meta(pattern=f"^{NAME}$", description="It is called storm-NAME elsewhere.")]
-    faults: (
-        Annotated[Names, about('Which faults; "all" (default): all that apply. `lockstorm faults` lists them.')] | None
-    ) = None
-    trials: Annotated[int, number("Number of storms, with consecutive seeds. Default: 1.", 1)] | None = None
-    duration: Annotated[str, text("Default: 10s.", DURATION)] | None = None
-    clients: Annotated[int, number("How many want the lock. Default: 4.", 1, CLIENTS_LIMIT)] | None = None
-    lease: Annotated[str, text("Default: the lock's, or 1s.", DURATION)] | None = None
-    seed: Annotated[int, number("Of the first trial; the others count on.", 0)] | None = None
-    time: Time | None = None
+    faults: Annotated[Names, about('Which faults; "all" (default): all that apply. `lockstorm faults` lists them.')] = (
+        LEFT_OUT
+    )
+    trials: Annotated[int, number("Number of storms, with consecutive seeds. Default: 1.", 1)] = LEFT_OUT
+    duration: Annotated[str, text("Default: 10s.", DURATION)] = LEFT_OUT
+    clients: Annotated[int, number("How many want the lock. Default: 4.", 1, CLIENTS_LIMIT)] = LEFT_OUT
+    lease: Annotated[str, text("Default: the lock's, or 1s.", DURATION)] = LEFT_OUT
+    seed: Annotated[int, number("Of the first trial; the others count on.", 0)] = LEFT_OUT
+    time: Time = LEFT_OUT
 
 
 class BudgetTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What a gate may take."""
 
-    time: Annotated[str, text("What has not been played by then is inconclusive.", DURATION)] | None = None
-    trials: Annotated[int, number("A policy that asks for more is an error.", 1)] | None = None
+    time: Annotated[str, text("What has not been played by then is inconclusive.", DURATION)] = LEFT_OUT
+    trials: Annotated[int, number("A policy that asks for more is an error.", 1)] = LEFT_OUT
 
 
 class AcceptTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A violation that is known."""
 
     lock: Annotated[str, Meta(min_length=1)]
-    store: Annotated[StoreName, Meta(description="Left out: in every store mode.")] | None = None
+    store: Annotated[StoreName, Meta(description="Left out: in every store mode.")] = LEFT_OUT
     scenario: Annotated[str, Meta(min_length=1, description="A scenario, or storm-NAME.")]
     property: Annotated[PropertyNames, about("What is violated; anything else still fails.")]
     why: Annotated[str, Meta(min_length=1, description="Why it is accepted.")]
@@ -146,8 +132,8 @@ class AcceptTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 class RunsTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Where runs are kept."""
 
-    directory: Annotated[str, text("Beside this file. Default: runs.")] | None = None
-    keep: Annotated[int, number("Number of runs to keep, the newest. Default: all.", 1)] | None = None
+    directory: Annotated[str, text("Beside this file. Default: runs.")] = LEFT_OUT
+    keep: Annotated[int, number("Number of runs to keep, the newest. Default: all.", 1)] = LEFT_OUT
 
 
 class PolicyTables(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -155,14 +141,14 @@ class PolicyTables(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     quotes."""
 
     lock: Annotated[list[LockTable], Meta(min_length=1)]
-    require: RequireTable | None = None
-    deployment: DeploymentTable | None = None
-    attach: AttachTable | None = None
-    scenarios: ScenariosTable | None = None
+    require: RequireTable = LEFT_OUT
+    deployment: DeploymentTable = LEFT_OUT
+    attach: AttachTable = LEFT_OUT
+    scenarios: ScenariosTable = LEFT_OUT
     storm: list[StormTable] = []
-    budget: BudgetTable | None = None
+    budget: BudgetTable = LEFT_OUT
     accept: list[AcceptTable] = []
-    runs: RunsTable | None = None
+    runs: RunsTable = LEFT_OUT
 
 
 KEYS = keys_of(PolicyTables)  # by table; "" is the top level

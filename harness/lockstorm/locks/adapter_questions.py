@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from lockstorm.base.table_fields import LEFT_OUT
 from lockstorm.locks.adapter_lines import Mode, RequestId
 
 Number = Annotated[int, Meta(ge=1)]
@@ -43,23 +44,18 @@ class AskOpen(Question, tag="open"):
             extra_json_schema={"items": {"$ref": "#/definitions/Node"}},
         ),
     ]
-    master: (
-        Annotated[str, Meta(description="With the topology sentinel: the name by which sentinels know the master.")]
-        | UnsetType
-    ) = UNSET
+    master: Annotated[
+        str, Meta(description="With the topology sentinel: the name by which sentinels know the master.")
+    ] = LEFT_OUT
 
 
 class LockCall(Question, kw_only=True):
     """Keys that only version 2 has."""
 
-    thread: (
-        Annotated[int, Meta(ge=1, description="The thread that makes the call; made at its first call.")] | UnsetType
-    ) = UNSET
-    lock: (
-        Annotated[int, Meta(ge=1, description="The number of the lock object; made at its first use.")] | UnsetType
-    ) = UNSET
-    resource: Annotated[str, Meta(description="What the lock object is for.")] | UnsetType = UNSET
-    mode: Mode | UnsetType = UNSET
+    thread: Annotated[int, Meta(ge=1, description="The thread that makes the call; made at its first call.")] = LEFT_OUT
+    lock: Annotated[int, Meta(ge=1, description="The number of the lock object; made at its first use.")] = LEFT_OUT
+    resource: Annotated[str, Meta(description="What the lock object is for.")] = LEFT_OUT
+    mode: Mode = LEFT_OUT
 
 
 class AskAcquire(LockCall, tag="acquire", kw_only=True):
@@ -67,14 +63,11 @@ class AskAcquire(LockCall, tag="acquire", kw_only=True):
         Annotated[int, Meta(ge=0)] | None,
         Meta(description="How long to wait for the lock; 0: one try; null: as long as the library does by itself."),
     ]
-    form: Annotated[str, Meta(description="Version 2: of forms in hello.")] | UnsetType = UNSET
-    lease_ms: (
-        Annotated[
-            Number | None,
-            Meta(description="Version 2: null: the library is given no lease. Absent: as version 1, by open."),
-        ]
-        | UnsetType
-    ) = UNSET
+    form: Annotated[str, Meta(description="Version 2: of forms in hello.")] = LEFT_OUT
+    lease_ms: Annotated[
+        Number | None | UnsetType,
+        Meta(description="Version 2: null: the library is given no lease. Absent: as version 1, by open."),
+    ] = UNSET
 
 
 class AskRelease(LockCall, tag="release"):
@@ -94,10 +87,9 @@ class AskToken(LockCall, tag="token"):
 
 
 class AskRenew(LockCall, tag="renew"):
-    lease_ms: (
-        Annotated[int, Meta(ge=1, description="Version 2: the remaining time from now on; absent: that of the grant.")]
-        | UnsetType
-    ) = UNSET
+    lease_ms: Annotated[
+        int, Meta(ge=1, description="Version 2: the remaining time from now on; absent: that of the grant.")
+    ] = LEFT_OUT
 
 
 class AskCancel(Question, tag="cancel"):
