@@ -9,13 +9,12 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from lockstorm.attach.run_names import PREFIX, key_prefixes
 from lockstorm.attach.server_access import ANY_LEASE_MS, ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, Transport, first_answer, not_answered_as
+from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, first_answer, not_answered_as
 from lockstorm.base.errors import UsageError
 
 GRANT, LEASES = "/v3/lease/grant", "/v3/lease/leases"
@@ -37,8 +36,7 @@ class EtcdAccess(ServerAccess):
     noted before the request is passed on, so that it can be revoked."""
 
     def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
-        super().__init__(address, run)
-        self._login, self._transport = login, Transport(address, login)
+        super().__init__(address, run, login)
         self._token = ""
         self._leases: set[str] = set()  # that clients may have
         self._lock = threading.Lock()
@@ -49,27 +47,27 @@ class EtcdAccess(ServerAccess):
         self._ask("/v3/maintenance/status", {})
 
     def _log_in(self) -> None:
-        said = {"name": self.address.user, "password": self._login.password}
+        said = {"name": self.address.user, "password": self.login.password}
         try:
             self._token = str(self._ask("/v3/auth/authenticate", said, token="")["token"])
         except UsageError as error:
             raise self._explain_login(str(error)) from None
 
     def _explain_login(self, refusal: str) -> UsageError:
-        where, user, variable = self.address.shown, self.address.user, self._login.variable
+        where, user, variable = self.address.shown, self.address.user, self.login.variable
         if NOT_ENABLED in refusal:
             return UsageError(f"{where} knows no users: leave {user}@ out of the URL")
-        if WRONG_LOGIN in refusal and not self._login.password:
+        if WRONG_LOGIN in refusal and not self.login.password:
             return UsageError(f"{where} asks for a password: put it into the variable {variable}")
         if WRONG_LOGIN in refusal:
             return UsageError(f"{where} refuses the user {user} or the password of the variable {variable}: check both")
         return UsageError(refusal)
 
     def locate(self) -> Seed:
-        return first_answer(self.address.seeds, self._transport.reach)
+        return first_answer(self.address.seeds, self.transport.reach)
 
     def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
-        connected = self._transport.open(seed)
+        connected = self.transport.open(seed)
         if self.address.user and not self._token:
             self._log_in()
         return ServerLine(connected, translate=HttpFilter(place(*seed), self._token, self._note), is_over=self._is_over)
@@ -109,9 +107,6 @@ class EtcdAccess(ServerAccess):
         granted = self._ask(GRANT, {"ID": lease, "TTL": str(PROBED_TTL_S)})
         self._ask("/v3/lease/revoke", {"ID": lease})
         return int(granted["TTL"]) * MS_PER_S, ANY_LEASE_MS
-
-    def prepare(self) -> None:
-        """Keys need nothing before them."""
 
     def remains(self) -> dict[str, int]:
         return {name: self._rest_ms(lease) for name, lease in self._keys()}
@@ -170,17 +165,16 @@ class EtcdAccess(ServerAccess):
 
     def _ask_one(self, seed: Seed, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
         with contextlib.closing(http.client.HTTPConnection(*seed, timeout=CONNECT_LIMIT_S)) as connection:
-            connection.sock = self._transport.open(seed)
-            with self._transport.explained(seed, connection.sock, partial(_explain, seed)):
+            connection.sock = self.transport.open(seed)
+            with self.explained(seed, connection.sock):
                 connection.request("POST", path, json.dumps(question), {"Authorization": token} if token else {})
                 answer = connection.getresponse()
                 text = answer.read()
         return _said_by(seed, answer.status, text)
 
-
-def _explain(seed: Seed, error: Exception) -> str:
-    is_no_http = isinstance(error, http.client.HTTPException) and not isinstance(error, OSError)
-    return not_answered_as(seed, "etcd") if is_no_http else ""  # a lost connection can be both
+    def explain(self, seed: Seed, error: Exception) -> str:
+        is_no_http = isinstance(error, http.client.HTTPException) and not isinstance(error, OSError)
+        return not_answered_as(seed, "etcd") if is_no_http else ""  # a lost connection can be both
 
 
 def _said_by(seed: Seed, status: int, text: bytes) -> EtcdAnswer:

@@ -45,7 +45,7 @@ class Gateway:
             variable=variable or address.password_variable,
             **asdict(files),
         )
-        self._socket = Path()
+        self.socket = Path()  # where clients connect, as if it were the server's
         self._process: subprocess.Popen[str] | None = None
         self.healed: dict[str, str] = {}
         self.failures: dict[str, int] = {}  # why connections of clients were refused -> how many
@@ -65,7 +65,7 @@ class Gateway:
         )
         begin = Begin(self.address.url, self._login, self.run, self.variables)
         try:
-            self._socket = Path(self._ask(begin).socket)
+            self.socket = Path(self.ask(begin).socket)
         except BaseException:
             self._end()
             raise
@@ -84,54 +84,33 @@ class Gateway:
     def _has_ended(self) -> str:
         return f"the gateway has ended: {describe_traces(self.address, self.run)} may be left"
 
-    @property
-    def socket(self) -> Path:
-        """Where clients connect, as if it were the server's."""
-        return self._socket
-
     def address_for_client(self, address: str) -> str:
         """What a client is told, whose link has this address: on ZooKeeper its paths begin with the run's own node."""
         return address + (directory_of(self.address, self.run) if self.address.service == "zookeeper" else "")
 
-    def words_for(self, scenario: str) -> list[str]:
-        """The words of a command line that repeat a scenario here."""
-        return attach_words(self.address, self.files, scenario, str(self.faults))
-
     def survey(self) -> ServerSurvey:
         """What is at the servers. Raises UsageError if a lock cannot work on them."""
-        survey = self._ask(GatewayRequest("survey")).survey
+        survey = self.ask(GatewayRequest("survey")).survey
         assert survey
         return survey
 
     def lease_range_ms(self) -> tuple[int, int]:
         """The shortest and the longest lease that the servers grant. Touches them: it asks for leases."""
-        return self._ask(GatewayRequest("lease-range")).lease_range_ms
+        return self.ask(GatewayRequest("lease-range")).lease_range_ms
 
     def remains(self) -> dict[bytes, int]:
         """What clients of this run have there: name -> ms until it expires; below 0: never. Raises Inconclusive."""
         try:
-            found = self._ask(GatewayRequest("remains")).remains
+            found = self.ask(GatewayRequest("remains")).remains
         except UsageError as reason:
             raise Inconclusive(str(reason)) from None
         return {os.fsencode(name): left_ms for name, left_ms in found.items()}
 
-    def begin_fault(self, fault: str, heal: str, limit_s: float) -> None:
-        self._ask(GatewayRequest("begin-fault", fault, heal, limit_s))
-
-    def begin_command(self, group: int) -> None:
-        self._ask(GatewayRequest("begin-command", group=group))
-
-    def end_command(self) -> None:
-        self._ask(GatewayRequest("end-command"))
-
-    def end_fault(self, fault: str) -> None:
-        self._ask(GatewayRequest("end-fault", fault))
-
     def begin_trial(self) -> None:
         """Clients may be let through from now on. Removes what earlier trials have left at the servers."""
-        self.removed += self._ask(GatewayRequest("begin-trial")).removed
+        self.removed += self.ask(GatewayRequest("begin-trial")).removed
 
-    def _ask(self, request: Begin | GatewayRequest) -> GatewayAnswer:
+    def ask(self, request: Begin | GatewayRequest) -> GatewayAnswer:
         assert self._process and self._process.stdin and self._process.stdout
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(msgspec.json.encode(request).decode() + "\n")

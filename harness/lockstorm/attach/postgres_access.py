@@ -4,12 +4,11 @@ import contextlib
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 
 from lockstorm.attach.run_names import schema_of
 from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.transport import Login, Seed, Transport, not_answered_as
+from lockstorm.attach.transport import Login, Seed, not_answered_as
 from lockstorm.base.errors import UsageError
 from lockstorm.servers.postgres_wire import (
     NO_PASSWORD,
@@ -42,8 +41,7 @@ class PostgresAccess(ServerAccess):
     """The clients' sessions have the run as their application_name, and its schema as their only search path."""
 
     def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
-        super().__init__(address, run)
-        self._login, self._transport = login, Transport(address, login)
+        super().__init__(address, run, login)
         self._schema = schema_of(run)
 
     def check(self) -> None:
@@ -54,7 +52,7 @@ class PostgresAccess(ServerAccess):
         if not read_startup(client):
             raise ConnectionResetError("the client did not begin a session")
         connected = self._open(seed)
-        with self._explained(seed, connected.socket):
+        with self.explained(seed, connected.socket):
             connected.rows(f"SET search_path = {self._schema}")
         return ServerLine(connected.socket, connected.greeting)
 
@@ -91,7 +89,7 @@ class PostgresAccess(ServerAccess):
     def _rows(self, statement: str) -> list[list[str]]:
         """A statement in a session of our own."""
         seed = self.locate()
-        with self._opened() as connected, self._explained(seed, connected.socket):
+        with self._opened() as connected, self.explained(seed, connected.socket):
             connected.rows(PATIENCE)
             return connected.rows(statement)
 
@@ -103,21 +101,21 @@ class PostgresAccess(ServerAccess):
 
     def _open(self, seed: Seed) -> PostgresConnection:
         """A session that has begun."""
-        address, plain = self.address, self._transport.connect(seed)
+        address, plain = self.address, self.transport.connect(seed)
         if address.tls:
             plain = self._encrypt(seed, plain)
         connected = PostgresConnection(plain)
-        with self._explained(seed, connected.socket):
+        with self.explained(seed, connected.socket):
             settings = {"application_name": self.run, "client_encoding": "UTF8"}
-            connected.log_in(address.user, address.name, self._login.password, settings)
+            connected.log_in(address.user, address.name, self.login.password, settings)
         return connected
 
     def _encrypt(self, seed: Seed, plain: socket.socket) -> socket.socket:
-        with self._explained(seed, plain):
+        with self.explained(seed, plain):
             plain.sendall(struct.pack("!II", 8, SSL_REQUEST))
             answer = plain.recv(1)
         if answer == b"S":
-            return self._transport.encrypt(seed, plain)
+            return self.transport.encrypt(seed, plain)
         plain.close()
         if answer == b"N":
             raise UsageError(f"{place(*seed)} does not speak TLS: use sslmode=disable if it expects none")
@@ -125,10 +123,7 @@ class PostgresAccess(ServerAccess):
             not_answered_as(seed, "a PostgreSQL server") if answer else f"{place(*seed)} closes the connection"
         )
 
-    def _explained(self, seed: Seed, connected: socket.socket) -> AbstractContextManager[None]:
-        return self._transport.explained(seed, connected, lambda error: self._explain(seed, error))
-
-    def _explain(self, seed: Seed, error: Exception) -> str:
+    def explain(self, seed: Seed, error: Exception) -> str:
         where = place(*seed)
         if isinstance(error, PostgresRefusal):
             return self._explain_refusal(where, error)
@@ -139,7 +134,7 @@ class PostgresAccess(ServerAccess):
         return not_answered_as(seed, "a PostgreSQL server") if isinstance(error, NotPostgres) else ""
 
     def _explain_refusal(self, where: str, refusal: PostgresRefusal) -> str:
-        user, variable = self.address.user, self._login.variable
+        user, variable = self.address.user, self.login.variable
         if refusal.state == NO_PASSWORD:
             return f"{where} asks for a password: put it into the variable {variable}"
         if refusal.state == WRONG_PASSWORD:

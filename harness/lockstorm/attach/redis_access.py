@@ -3,13 +3,12 @@
 import contextlib
 import socket
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 from lockstorm.attach.run_names import resource_of
 from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, place
-from lockstorm.attach.transport import Login, Seed, Transport, first_answer, not_answered_as, reason_of
+from lockstorm.attach.transport import Login, Seed, first_answer, not_answered_as, reason_of
 from lockstorm.base.errors import UsageError
 from lockstorm.process.line_client import NotRedis, Refusal, RespConnection
 from lockstorm.servers.topology import slot_of
@@ -27,10 +26,9 @@ class RedisAccess(ServerAccess):
     the keys' slot in a cluster."""
 
     def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
-        super().__init__(address, run)
+        super().__init__(address, run, login)
         self.follows = address.kind != "single"
         self._slot = slot_of(resource_of(address, run))
-        self._login, self._transport = login, Transport(address, login)
         self._known: tuple[Seed, ...] = address.seeds  # of a cluster: all nodes that were seen
 
     def check(self) -> None:
@@ -58,9 +56,6 @@ class RedisAccess(ServerAccess):
             keys = int(ask_redis(connected, "DBSIZE"))
         version = info.get("valkey_version") or info.get("redis_version", "unknown")
         return ServerSurvey(version, address.database, keys, self._slot if address.kind == "cluster" else None)
-
-    def prepare(self) -> None:
-        """Keys need nothing before them."""
 
     def remains(self) -> dict[str, int]:
         with self._opened(self.locate()) as connected:
@@ -102,8 +97,8 @@ class RedisAccess(ServerAccess):
         return list(dict.fromkeys(master for _, _, master in slots))
 
     def _ask_sentinel(self, seed: Seed) -> Seed:
-        connected = self._open_as(seed, "", self._login.sentinel_password, SENTINEL_PASSWORD)
-        with contextlib.closing(connected.socket), self._explained(seed, connected.socket):
+        connected = self._open_as(seed, "", self.login.sentinel_password, SENTINEL_PASSWORD)
+        with contextlib.closing(connected.socket), self.explained(seed, connected.socket):
             found = connected.request("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.address.master)
         if found is None:
             raise UsageError(f"the sentinel {place(*seed)} knows no master called {self.address.master}")
@@ -118,7 +113,7 @@ class RedisAccess(ServerAccess):
     def _slots(self, seed: Seed) -> list[tuple[int, int, Seed]]:
         """First slot, last slot, master."""
         connected = self._open(seed)
-        with contextlib.closing(connected.socket), self._explained(seed, connected.socket):
+        with contextlib.closing(connected.socket), self.explained(seed, connected.socket):
             found = connected.request("CLUSTER", "SLOTS")
         nodes = [[(each[0].decode() or seed[0], int(each[1])) for each in entry[2:]] for entry in found]
         self._known = tuple(dict.fromkeys([seed, *(each[0] for each in nodes), *self.address.seeds]))
@@ -136,25 +131,27 @@ class RedisAccess(ServerAccess):
         """A connection whose next bytes are a client's: logged in, in the database."""
         connected = self._open(seed)
         if self.address.database:
-            with self._explained(seed, connected.socket):
+            with self.explained(seed, connected.socket):
                 connected.request("SELECT", self.address.database)
         return connected
 
     def _open(self, seed: Seed) -> RespConnection:
         """A connection to one of the servers, logged in."""
-        return self._open_as(seed, self.address.user, self._login.password, self.address.password_variable)
+        return self._open_as(seed, self.address.user, self.login.password, self.address.password_variable)
 
     def _open_as(self, seed: Seed, user: str, password: str, variable: str) -> RespConnection:
-        connected = RespConnection(self._transport.open(seed))
-        with self._explained(seed, connected.socket, variable):
+        connected = RespConnection(self.transport.open(seed))
+        with self.transport.explained(seed, connected.socket, lambda error: self.explain(seed, error, variable)):
             if password:
                 connected.request("AUTH", *([user] if user else []), password)
             connected.request("PING")
         return connected
 
-    def _explained(self, seed: Seed, connected: socket.socket, variable: str = "") -> AbstractContextManager[None]:
-        variable = variable or self.address.password_variable
-        return self._transport.explained(seed, connected, lambda error: _explain(seed, error, variable))
+    def explain(self, seed: Seed, error: Exception, variable: str = "") -> str:
+        """`variable`: with the password that was given; empty: the server's."""
+        if isinstance(error, Refusal):
+            return _explain_refusal(place(*seed), str(error), variable or self.address.password_variable)
+        return not_answered_as(seed, "a Redis server") if isinstance(error, NotRedis) else ""
 
 
 def ask_redis(connected: RespConnection, *words: str | int | bytes) -> Any:
@@ -171,12 +168,6 @@ def ask_redis(connected: RespConnection, *words: str | int | bytes) -> Any:
 def _fields(text: bytes) -> dict[str, str]:
     lines = text.decode(errors="replace").splitlines()
     return {name: value for name, found, value in (line.partition(":") for line in lines) if found}
-
-
-def _explain(seed: Seed, error: Exception, variable: str) -> str:
-    if isinstance(error, Refusal):
-        return _explain_refusal(place(*seed), str(error), variable)
-    return not_answered_as(seed, "a Redis server") if isinstance(error, NotRedis) else ""
 
 
 def _explain_refusal(where: str, refusal: str, variable: str) -> str:

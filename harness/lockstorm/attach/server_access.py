@@ -4,11 +4,12 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lockstorm.attach.run_names import describe_traces
 from lockstorm.attach.server_address import ServerAddress
-from lockstorm.attach.transport import Seed
+from lockstorm.attach.transport import Login, Seed, Transport
 from lockstorm.base.errors import UsageError
 
 ANY_LEASE_MS = 24 * 3600 * 1000  # longer than any that is tried
@@ -46,8 +47,9 @@ class ServerAccess(ABC):
 
     follows = False  # the server to use may change: `locate` is to be asked again and again
 
-    def __init__(self, address: ServerAddress, run: str) -> None:
-        self.address, self.run = address, run
+    def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
+        self.address, self.run, self.login = address, run, login
+        self.transport = Transport(address, login)
 
     @abstractmethod
     def check(self) -> None:
@@ -69,15 +71,21 @@ class ServerAccess(ABC):
     def remains(self) -> dict[str, int]:
         """What clients of the run have there: name -> ms until it expires; below 0: never."""
 
-    @abstractmethod
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 (most need nothing)
         """Makes what has to be there before the first client."""
 
     @abstractmethod
     def remove_once(self) -> int:
         """Removes what the run has made. Returns how many it has found: 0 means that nothing is left."""
 
+    @abstractmethod
+    def explain(self, seed: Seed, error: Exception) -> str:
+        """An error of a connection as a sentence; empty: it says enough itself."""
+
     # --- for all kinds ---
+
+    def explained(self, seed: Seed, connected: socket.socket) -> AbstractContextManager[None]:
+        return self.transport.explained(seed, connected, lambda error: self.explain(seed, error))
 
     def remove(self) -> int:
         """Removes until a second look finds nothing. Tries again while a server does not answer."""

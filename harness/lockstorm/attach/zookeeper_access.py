@@ -4,12 +4,11 @@ import contextlib
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 
 from lockstorm.attach.run_names import directory_of
 from lockstorm.attach.server_access import ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
-from lockstorm.attach.transport import Login, Seed, Transport, first_answer, not_answered_as, reason_of
+from lockstorm.attach.transport import Login, Seed, first_answer, not_answered_as, reason_of
 from lockstorm.base.errors import UsageError
 from lockstorm.servers.zookeeper_wire import (
     NO_NODE,
@@ -29,8 +28,7 @@ class ZooKeeperAccess(ServerAccess):
     """Several servers of one ensemble may be named: each connection begins with another one, as clients do."""
 
     def __init__(self, address: ServerAddress, run: str, login: Login) -> None:
-        super().__init__(address, run)
-        self._transport = Transport(address, login)
+        super().__init__(address, run, login)
         self._directory = directory_of(address, run)
         self._connections = 0
 
@@ -42,10 +40,10 @@ class ZooKeeperAccess(ServerAccess):
         seeds = self.address.seeds
         first = self._connections % len(seeds)
         self._connections += 1
-        return first_answer((*seeds[first:], *seeds[:first]), self._transport.reach)
+        return first_answer((*seeds[first:], *seeds[:first]), self.transport.reach)
 
     def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
-        return ServerLine(self._transport.open(seed))
+        return ServerLine(self.transport.open(seed))
 
     def survey(self) -> ServerSurvey:
         base = self.address.name
@@ -62,7 +60,7 @@ class ZooKeeperAccess(ServerAccess):
 
     def _version(self, seed: Seed) -> str:
         """By a word that servers answer unless they are told not to."""
-        with contextlib.closing(self._transport.open(seed)) as connected, contextlib.suppress(OSError):
+        with contextlib.closing(self.transport.open(seed)) as connected, contextlib.suppress(OSError):
             connected.sendall(b"srvr")
             said = b"".join(iter(lambda: connected.recv(1 << 16), b"")).decode(errors="replace")
             if found := re.search(r"version: ([0-9.]+)", said):
@@ -118,26 +116,22 @@ class ZooKeeperAccess(ServerAccess):
     def _session(self, timeout_ms: int = SESSION_MS) -> Iterator[ZooKeeperConnection]:
         """At the first server that gives one."""
         seed, session = first_answer(self.address.seeds, lambda seed: (seed, self._open(seed, timeout_ms)))
-        with self._explained(seed, session.socket), contextlib.closing(session):
+        with self.explained(seed, session.socket), contextlib.closing(session):
             yield session
 
     def _open(self, seed: Seed, timeout_ms: int) -> ZooKeeperConnection:
-        connected = self._transport.open(seed)
-        with self._explained(seed, connected):
+        connected = self.transport.open(seed)
+        with self.explained(seed, connected):
             return ZooKeeperConnection(connected, timeout_ms)
 
-    def _explained(self, seed: Seed, connected: socket.socket) -> AbstractContextManager[None]:
-        return self._transport.explained(seed, connected, lambda error: _explain(seed, error))
-
-
-def _explain(seed: Seed, error: Exception) -> str:
-    if isinstance(error, ZooKeeperRefusal):
-        return f"{place(*seed)} refuses to work with lockstorm: {error}"
-    if isinstance(error, NotZooKeeper):
-        return not_answered_as(seed, "a ZooKeeper server")
-    if not isinstance(error, OSError) or isinstance(error, TimeoutError):
-        return ""
-    return f"{place(*seed)} closes the connection ({reason_of(error)}): it may be no ZooKeeper, or have no quorum"
+    def explain(self, seed: Seed, error: Exception) -> str:
+        if isinstance(error, ZooKeeperRefusal):
+            return f"{place(*seed)} refuses to work with lockstorm: {error}"
+        if isinstance(error, NotZooKeeper):
+            return not_answered_as(seed, "a ZooKeeper server")
+        if not isinstance(error, OSError) or isinstance(error, TimeoutError):
+            return ""
+        return f"{place(*seed)} closes the connection ({reason_of(error)}): it may be no ZooKeeper, or have no quorum"
 
 
 @contextlib.contextmanager

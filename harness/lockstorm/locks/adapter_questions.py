@@ -65,7 +65,7 @@ class AskAcquire(LockCall, tag="acquire", kw_only=True):
     ]
     form: Annotated[str, Meta(description="Version 2: of forms in hello.")] = LEFT_OUT
     lease_ms: Annotated[
-        Number | None | UnsetType,
+        Number | UnsetType | None,
         Meta(description="Version 2: null: the library is given no lease. Absent: as version 1, by open."),
     ] = UNSET
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import get_args
 
 from lockstorm.attach.gateway import Gateway
+from lockstorm.attach.gateway_lines import GatewayRequest
 from lockstorm.attach.shell_command import Done, run_shell
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.base.errors import Inconclusive
@@ -47,7 +48,7 @@ class TeamFaultRun:
         fault = self._fault
         self._trial.recorder.is_disturbed = True
         if fault.heal:
-            self._gateway.begin_fault(fault.name, fault.heal, self._limit_s)
+            self._gateway.ask(GatewayRequest("begin-fault", fault.name, fault.heal, self._limit_s))
         done = self._run(fault.inject, self._limit_s)
         self._note(Kind.FAULT_INJECT, done.ok)
         if not done.ok:
@@ -78,21 +79,25 @@ class TeamFaultRun:
             self._note(Kind.FAULT_HEAL, done.ok)
             if not done.ok:
                 raise Inconclusive(f"heal of the fault {fault.name} {done.explained(self._limit_s)}")
-            self._gateway.end_fault(fault.name)
+            self._gateway.ask(GatewayRequest("end-fault", fault.name))
         else:
             self._note(Kind.FAULT_HEAL, True)
 
     def heal_after_failure(self) -> None:
         """The trial has failed: the next one must find healthy servers. If this fails too, the gateway heals at the
         end of the command."""
-        self._gateway.end_command()
+        self._gateway.ask(GatewayRequest("end-command"))
         if self._fault.heal and run_shell(self._fault.heal, self._limit_s, self._gateway.variables).ok:
-            self._gateway.end_fault(self._fault.name)
+            self._gateway.ask(GatewayRequest("end-fault", self._fault.name))
 
     def _run(self, command: str, limit_s: float) -> Done:
         gateway = self._gateway
-        done = run_shell(command, limit_s, gateway.variables, self._pass, gateway.begin_command)
-        gateway.end_command()
+
+        def started(group: int) -> None:
+            gateway.ask(GatewayRequest("begin-command", group=group))
+
+        done = run_shell(command, limit_s, gateway.variables, self._pass, started)
+        gateway.ask(GatewayRequest("end-command"))
         return done
 
     def _pass(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ from typing import cast
 
 from msgspec import structs
 
+from lockstorm.attach.gateway import attach_words
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.option_fields import check_ranges, choose, option_words
@@ -230,8 +231,9 @@ def play(
 
 def trial_command(settings: TrialSettings) -> str:
     """The command that repeats the trial, from its settings as the user requested them."""
-    if settings.attached:
-        return attached_command(settings.attached.words_for(settings.scenario), settings)
+    if gateway := settings.attached:
+        words = attach_words(gateway.address, gateway.files, settings.scenario, str(gateway.faults))
+        return attached_command(words, settings)
     return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
 
 
