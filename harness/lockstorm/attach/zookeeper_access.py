@@ -1,7 +1,6 @@
 """ZooKeeper: the connections of clients, what is there, and the node of a run."""
 
 import contextlib
-import re
 import socket
 from collections.abc import Iterator
 
@@ -17,10 +16,14 @@ from lockstorm.servers.zookeeper_wire import (
     NotZooKeeper,
     ZooKeeperConnection,
     ZooKeeperRefusal,
+    ask_word,
+    codes_suppressed,
+    version_in,
 )
 
 OWN_NODE = "zookeeper"  # of the servers, in the root
 SESSION_MS = 10_000
+UNKNOWN = "unknown"
 SHORTEST_MS, LONGEST_MS = 1, (1 << 31) - 1  # what is asked for to learn what is granted
 
 
@@ -61,11 +64,8 @@ class ZooKeeperAccess(ServerAccess):
     def _version(self, seed: Seed) -> str:
         """By a word that servers answer unless they are told not to."""
         with contextlib.closing(self.transport.open(seed)) as connected, contextlib.suppress(OSError):
-            connected.sendall(b"srvr")
-            said = b"".join(iter(lambda: connected.recv(1 << 16), b"")).decode(errors="replace")
-            if found := re.search(r"version: ([0-9.]+)", said):
-                return found[1]
-        return "unknown"
+            return version_in(ask_word(connected, "srvr"), UNKNOWN)
+        return UNKNOWN
 
     def lease_range_ms(self) -> tuple[int, int]:
         with self._session(SHORTEST_MS) as shortest, self._session(LONGEST_MS) as longest:
@@ -84,29 +84,20 @@ class ZooKeeperAccess(ServerAccess):
     def remains(self) -> dict[str, int]:
         """The nodes that end with a session."""
         with self._session() as session:
-            found = list(self._below(session, self._directory))
+            found = list(session.below(self._directory))
             return {path: -1 for path in found if self._owner(session, path)}
 
     def remove_once(self) -> int:
         """Counts without the run's own node."""
         with self._session() as session:
-            found = list(self._below(session, self._directory))
+            found = list(session.below(self._directory))
             for path in (*found, self._directory):
-                with _suppress_codes(NO_NODE, NOT_EMPTY):
+                with codes_suppressed(NO_NODE, NOT_EMPTY):
                     session.delete(path)
             return len(found)
 
-    def _below(self, session: ZooKeeperConnection, path: str) -> Iterator[str]:
-        """All nodes below one, the deepest first."""
-        names: list[str] = []
-        with _suppress_codes(NO_NODE):
-            names = session.children(path)
-        for name in names:
-            yield from self._below(session, f"{path}/{name}")
-            yield f"{path}/{name}"
-
     def _owner(self, session: ZooKeeperConnection, path: str) -> int:
-        with _suppress_codes(NO_NODE):
+        with codes_suppressed(NO_NODE):
             return session.owner(path)
         return 0
 
@@ -132,12 +123,3 @@ class ZooKeeperAccess(ServerAccess):
         if not isinstance(error, OSError) or isinstance(error, TimeoutError):
             return ""
         return f"{place(*seed)} closes the connection ({reason_of(error)}): it may be no ZooKeeper, or have no quorum"
-
-
-@contextlib.contextmanager
-def _suppress_codes(*codes: int) -> Iterator[None]:
-    try:
-        yield
-    except ZooKeeperRefusal as refusal:
-        if refusal.code not in codes:
-            raise

@@ -7,7 +7,6 @@ do, so the server that is given the port can listen there. Decision 0046.
 """
 
 import socket
-from types import TracebackType
 from typing import Self
 
 
@@ -26,7 +25,5 @@ class HeldPort:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -410,6 +410,11 @@ class Sandbox:
             port.close()
         if self._reaper.finish():
             _idle_reapers.append(self._reaper)
+
+
+def flag_words(options: Mapping[str, object]) -> list[str]:
+    """Options as the words of a command."""
+    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 
 def inheritable(descriptor: int) -> int:

@@ -13,7 +13,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient, Refusal
-from lockstorm.process.process import Process, Sandbox
+from lockstorm.process.process import Process, Sandbox, flag_words
 from lockstorm.servers.redis_config import LEAST_REPLICAS, RedisSetting
 
 if TYPE_CHECKING:
@@ -22,40 +22,32 @@ if TYPE_CHECKING:
 START_NAP_S = 0.001
 PROBE = "lockstorm:probe"
 OWN_NAME = "lockstorm"  # the name of the driver's own connections in the server's list
-OPTIONS = [
-    "--port",
-    "0",
-    "--bind",
-    "127.0.0.1",
-    "--save",
-    "",
-    "--daemonize",
-    "no",
-    "--unixsocketperm",
-    "700",
-    # The thread would wait until a time of the wall clock that never comes, or is long past: it would spin.
-    "--jemalloc-bg-thread",
-    "no",
-]
-
-
-NOT_ON_DISK = ["--appendonly", "no"]
-ON_DISK = ["--aof-timestamp-enabled", "yes"]  # a crash cuts off the writes of the last seconds
+OPTIONS = {
+    "port": 0,
+    "bind": "127.0.0.1",
+    "save": "",
+    "daemonize": "no",
+    "unixsocketperm": 700,
+    "jemalloc-bg-thread": "no",  # it would wait for a time that never comes, or is long past, and spin
+    "enable-debug-command": "local",
+}
+NOT_ON_DISK = {"appendonly": "no"}
+ON_DISK = {"aof-timestamp-enabled": "yes"}  # a crash cuts off the writes of the last seconds
 # Synchronisation through a file: with a stream, the master often takes the replica for online only a second later. The
 # file is removed afterwards, or a restarted server would find data. No timeout ends a link: clocks may stand still.
-REPLICATION = [
-    *("--repl-diskless-sync", "no"),
-    *("--rdb-del-sync-files", "yes"),
-    *("--repl-timeout", "1000000000"),
-    *("--repl-ping-replica-period", "86400"),  # no traffic besides writes
-]
-CLUSTER = [
-    *("--cluster-enabled", "yes"),
-    *("--cluster-node-timeout", "1000"),
-    *("--cluster-replica-validity-factor", "0"),  # a replica that was cut off can be elected
-    *("--cluster-require-full-coverage", "no"),
-    *("--cluster-allow-replica-migration", "no"),
-]
+REPLICATION = {
+    "repl-diskless-sync": "no",
+    "rdb-del-sync-files": "yes",
+    "repl-timeout": 1_000_000_000,
+    "repl-ping-replica-period": 86_400,  # no traffic besides writes
+}
+CLUSTER = {
+    "cluster-enabled": "yes",
+    "cluster-node-timeout": 1000,
+    "cluster-replica-validity-factor": 0,  # a replica that was cut off can be elected
+    "cluster-require-full-coverage": "no",
+    "cluster-allow-replica-migration": "no",
+}
 
 
 @dataclass(frozen=True)
@@ -99,18 +91,9 @@ class RedisServer:
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
         own = [] if configured is None else [str(self._write_settings(configured))]
-        kept = NOT_ON_DISK if configured is None else ON_DISK
-        self._command = [
-            self.program,
-            *own,
-            *OPTIONS,
-            *kept,
-            "--unixsocket",
-            str(self.socket),
-            "--dir",
-            str(self.directory),
-        ]
-        self._command += ["--enable-debug-command", "local", *REPLICATION, *options]
+        usual = {**OPTIONS, **(NOT_ON_DISK if configured is None else ON_DISK), **REPLICATION}
+        places = {"unixsocket": self.socket, "dir": self.directory}
+        self._command = [self.program, *own, *flag_words(usual | places), *options]
         self._network = network
         self._listening: list[str] = self._ports() if network else []
         self.process = self._start()
@@ -158,16 +141,14 @@ class RedisServer:
         assert self._network
         self.port = self._sandbox.hold_port()
         self.announced = self._network.announce(self.name, self.port)
-        options = {"port": self.port}
+        options: dict[str, object] = {"port": self.port}
         if not self._network.cluster:
-            options["replica-announce-port"] = self.announced
-        else:
-            options["cluster-port"] = self._sandbox.hold_port()
-            self.announced_bus = self._network.announce(f"{self.name}-bus", options["cluster-port"])
-            options |= {"cluster-announce-port": self.announced, "cluster-announce-bus-port": self.announced_bus}
-        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
-        address = "--cluster-announce-ip" if self._network.cluster else "--replica-announce-ip"
-        return [*words, address, "127.0.0.1", *(CLUSTER if self._network.cluster else [])]
+            return flag_words(options | {"replica-announce-port": self.announced, "replica-announce-ip": "127.0.0.1"})
+        bus = self._sandbox.hold_port()
+        self.announced_bus = self._network.announce(f"{self.name}-bus", bus)
+        options |= {"cluster-port": bus, "cluster-announce-port": self.announced}
+        options |= {"cluster-announce-bus-port": self.announced_bus, "cluster-announce-ip": "127.0.0.1"}
+        return flag_words(options | CLUSTER)
 
     def restart(self) -> None:
         """Starts it again after its process has ended: at the same place, with the data there, if any."""

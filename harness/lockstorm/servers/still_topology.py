@@ -3,14 +3,14 @@ they start, and nothing changes it. The nodes of a cluster are connected, so tha
 and take no silence for a failure. A sentinel's clock stands at the start of 1970, before its first try to connect."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
 from lockstorm.process.line_client import LineClient
-from lockstorm.process.process import Sandbox
+from lockstorm.process.process import Sandbox, flag_words
 from lockstorm.results.lock_entry import Topology
 from lockstorm.servers.topology import QUORUM, SENTINELS, SLOTS
 
@@ -20,7 +20,8 @@ NEVER_MS, LONG_MS = 10**12, 10**9  # of a cluster; the most that sentinels take
 WRITABLE_AFTER_NS = 3 * 10**9  # a node of a cluster takes no writes in the first two seconds of its time
 STAND_STILL_NS = 0
 SLOTS_FROM = (0, 1000, 3000)  # of each master: the resources of a search (account, account-2, ...) are not on the same
-CLUSTER_OPTIONS = {
+BUS = ("cluster-port", "cluster-announce-bus-port")  # one port for both
+CLUSTER_OPTIONS: dict[str, object] = {
     "cluster-enabled": "yes",
     "cluster-node-timeout": NEVER_MS,
     "cluster-require-full-coverage": "no",
@@ -69,10 +70,6 @@ def server_options(topology: Topology, sandbox: Sandbox, directories: Sequence[P
     return [[], *(_sentinel(directory, place) for place, directory in enumerate(directories) if place > 0)]
 
 
-def _words(options: Mapping[str, object]) -> list[str]:
-    return [word for key, value in options.items() for word in (f"--{key}", str(value))]
-
-
 def _cluster(sandbox: Sandbox, directories: Sequence[Path]) -> list[list[str]]:
     buses = [sandbox.hold_port() for _ in directories]
     for own, directory in enumerate(directories):
@@ -84,14 +81,7 @@ def _cluster(sandbox: Sandbox, directories: Sequence[Path]) -> list[list[str]]:
         lines.append(f"vars currentEpoch {len(buses)} lastVoteEpoch 0")
         (directory / "nodes.conf").write_text("".join(f"{line}\n" for line in lines))
     return [
-        _words(
-            {
-                **CLUSTER_OPTIONS,
-                "cluster-port": bus,
-                "cluster-announce-port": announced_port(place),
-                "cluster-announce-bus-port": bus,
-            }
-        )
+        flag_words(CLUSTER_OPTIONS | {"cluster-announce-port": announced_port(place)} | dict.fromkeys(BUS, bus))
         for place, bus in enumerate(buses)
     ]
 

@@ -19,7 +19,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process, Sandbox
-from lockstorm.servers.zookeeper_wire import ZooKeeperConnection
+from lockstorm.servers.zookeeper_wire import ZooKeeperConnection, ask_word, version_in
 
 ASK_LIMIT_S = CONNECTION_LIMIT_S
 # A request that comes too early may never be answered; the next one gets twice the time.
@@ -135,8 +135,7 @@ class ZooKeeperServer:
     def ask(self, word: str, limit_s: float = ASK_LIMIT_S) -> str:
         """The server's answer to a four-letter word."""
         with socket.create_connection(("127.0.0.1", self.port), limit_s) as connection:
-            connection.sendall(word.encode())
-            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+            return ask_word(connection, word)
 
     def value(self, name: str) -> str:
         """A value of `mntr`."""
@@ -150,9 +149,9 @@ class ZooKeeperServer:
         """Deletes every node but the server's own."""
         with socket.create_connection(("127.0.0.1", self.port), ASK_LIMIT_S) as connected:
             connection = ZooKeeperConnection(connected, FLUSH_SESSION_MS)
-            for child in connection.children("/"):
-                if child != "zookeeper":
-                    _delete_below(connection, f"/{child}")
+            for path in connection.below(""):
+                if path.split("/")[1] != "zookeeper":
+                    connection.delete(path)
             connection.close()
 
     def ephemeral_nodes(self) -> int:
@@ -185,8 +184,7 @@ class ZooKeeperServer:
         return False
 
     def version(self) -> str:
-        found = re.search(r"version: ([0-9.]+)", self.ask("srvr"))
-        return found[1] if found else "?"
+        return version_in(self.ask("srvr"), "?")
 
     def crash(self) -> None:
         """Kills it: connections end, sessions do not; the next process continues them."""
@@ -201,12 +199,6 @@ class ZooKeeperServer:
     def close(self) -> None:
         """Kills it, for it has nothing to save."""
         self.process.end()
-
-
-def _delete_below(connection: ZooKeeperConnection, path: str) -> None:
-    for child in connection.children(path):
-        _delete_below(connection, f"{path}/{child}")
-    connection.delete(path)
 
 
 def number_of(name: str) -> int:
@@ -272,8 +264,7 @@ def _record(sandbox: Sandbox, archive: Path) -> None:
             contextlib.suppress(OSError),
             socket.create_connection(("127.0.0.1", port), START_ASK_LIMIT_S) as connection,
         ):
-            connection.sendall(b"mntr")
-            if b"zk_server_state" in b"".join(iter(lambda: connection.recv(65536), b"")):
+            if "zk_server_state" in ask_word(connection, "mntr"):
                 break
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)

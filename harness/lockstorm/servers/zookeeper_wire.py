@@ -1,8 +1,10 @@
 """ZooKeeper's protocol, as far as anybody here needs it: a session, and requests about nodes."""
 
 import contextlib
+import re
 import socket
 import struct
+from collections.abc import Iterator
 
 CREATE, DELETE, EXISTS, CHILDREN, CLOSE = 1, 2, 3, 8, -11
 NO_NODE, NODE_EXISTS, NOT_EMPTY, NO_RIGHT = -101, -110, -111, -102
@@ -46,6 +48,15 @@ class ZooKeeperConnection:
             names.append(answer[at + 4 : at + 4 + length].decode(errors="replace"))
             at += 4 + length
         return names
+
+    def below(self, path: str) -> Iterator[str]:
+        """All nodes below one ("": the root), the deepest first."""
+        names: list[str] = []
+        with codes_suppressed(NO_NODE):
+            names = self.children(path or "/")
+        for name in names:
+            yield from self.below(f"{path}/{name}")
+            yield f"{path}/{name}"
 
     def owner(self, path: str) -> int:
         """The session that a node belongs to; 0: none."""
@@ -96,6 +107,27 @@ class ZooKeeperConnection:
                 raise ConnectionResetError("the connection was closed")
             found += some
         return found
+
+
+@contextlib.contextmanager
+def codes_suppressed(*codes: int) -> Iterator[None]:
+    try:
+        yield
+    except ZooKeeperRefusal as refusal:
+        if refusal.code not in codes:
+            raise
+
+
+def ask_word(connected: socket.socket, word: str) -> str:
+    """The server's answer to a four-letter word, after which it closes the connection."""
+    connected.sendall(word.encode())
+    return b"".join(iter(lambda: connected.recv(1 << 16), b"")).decode(errors="replace")
+
+
+def version_in(said: str, unknown: str) -> str:
+    """The server's version in its answer to "srvr"."""
+    found = re.search(r"version: ([0-9.]+)", said)
+    return found[1] if found else unknown
 
 
 def _text(text: bytes) -> bytes:

@@ -7,7 +7,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Unanswered, UsageError
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S
 from lockstorm.process.line_client import LineClient, Refusal
-from lockstorm.process.process import Process, Sandbox
+from lockstorm.process.process import Process, Sandbox, flag_words
 
 START_NAP_S = 0.0003  # about what it takes from its zygote
 
@@ -25,7 +25,7 @@ class Proxy:
         self._names: list[str] = []
         self._rules: list[str] = []
         words = {"history": history, "page": page, "actor": actor, "control": self.control}
-        command = [paths.program("proxy"), *(word for key, value in words.items() for word in (f"--{key}", str(value)))]
+        command = [paths.program("proxy"), *flag_words(words)]
         self.process: Process = sandbox.start_program("proxy", command)
         self._client = LineClient(self.control)
         ping, failures = (lambda: self._client.request("PING")), (OSError,)

@@ -2,7 +2,7 @@
 table."""
 
 from lockstorm.base import paths
-from lockstorm.process.process import Process
+from lockstorm.process.process import Process, flag_words
 from lockstorm.servers.postgres_server import PostgresServer, conninfo
 from lockstorm.servers.services import TABLE, is_table
 from lockstorm.trial.trial_context import TrialContext
@@ -28,15 +28,20 @@ class TrialStore:
 
     def start(self) -> None:
         trial, recorder = self._trial, self._trial.recorder
-        program = paths.program("store-table" if self.table else "store")
-        command = [program, "--history", str(recorder.path), "--page", str(trial.scheduler.page)]
-        command += ["--socket", str(self.socket), "--mode", self._mode.removeprefix(TABLE)]
-        command += ["--actor", str(recorder.text("store")), "--stranger", str(recorder.text("stranger"))]
-        command += ["--counter", str(trial.settings.counter)]
+        options: dict[str, object] = {
+            "history": recorder.path,
+            "page": trial.scheduler.page,
+            "socket": self.socket,
+            "mode": self._mode.removeprefix(TABLE),
+            "actor": recorder.text("store"),
+            "stranger": recorder.text("stranger"),
+            "counter": trial.settings.counter,
+        }
         if self.table:
             self.table.ready()
-            command += ["--table", conninfo(self.table.sockets)]
-        self._process = trial.sandbox.start_program("store", command)
+            options["table"] = conninfo(self.table.sockets)
+        program = paths.program("store-table" if self.table else "store")
+        self._process = trial.sandbox.start_program("store", [program, *flag_words(options)])
         trial.scheduler.add_server(None, self.socket)
 
     def ready(self) -> None:
