@@ -811,7 +811,7 @@ def test_budgets() -> None:
 
 def test_a_server_needs_its_clock_page(tmp_path: Path) -> None:
     """It must not fall back to the machine's clock, by which every lease would be wrong."""
-    environment = {"LD_PRELOAD": paths.preload(), "LOCKSTORM_CLOCK_PAGE": str(tmp_path / "missing")}
+    environment = {"LD_PRELOAD": paths.own_library("preload"), "LOCKSTORM_CLOCK_PAGE": str(tmp_path / "missing")}
     done = subprocess.run([paths.redis_server(), "--version"], env=environment, capture_output=True, text=True)
     assert done.returncode == 127
     assert "missing" in done.stderr

@@ -1,4 +1,5 @@
-"""The driver's side of the gateway (gateway_main.py): starts it, tells it what to undo, and ends it. Decision 0103."""
+"""The driver's side of the gateway (gateway_main.py): starts it, tells it what to undo, and ends it. The lines between
+the two: a request a line, and its answer. Decision 0103."""
 
 import contextlib
 import os
@@ -6,11 +7,10 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 import msgspec
 
-from lockstorm.attach.gateway_lines import Begin, GatewayAnswer, GatewayRequest
 from lockstorm.attach.run_names import PREFIX, describe_traces, directory_of, resource_of
 from lockstorm.attach.server_access import ServerSurvey
 from lockstorm.attach.server_address import SENTINEL_PASSWORD, ServerAddress, TlsFiles
@@ -19,6 +19,48 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, LockstormError, UsageError
 
 NO_FILES = TlsFiles()
+Request = Literal[
+    "survey",
+    "lease-range",
+    "remains",
+    "begin-trial",  # comes before the first client of a trial; removes what an earlier trial has left
+    "begin-fault",  # from now on the gateway would heal the fault, if the driver cannot
+    "end-fault",
+    "begin-command",  # of the team: its process group must not outlive the driver
+    "end-command",
+]
+
+
+class Begin(msgspec.Struct, frozen=True):
+    """The first line. `variables`: for the team's own commands."""
+
+    url: str
+    login: Login
+    run: str
+    variables: dict[str, str]
+
+
+class GatewayRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Every other line of the driver."""
+
+    do: Request
+    fault: str = ""
+    heal: str = ""
+    limit_s: float = 0.0
+    group: int = 0
+
+
+class GatewayAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Each answer has the fields of its request; the last one says what was cleaned up."""
+
+    error: str = ""
+    socket: str = ""
+    survey: ServerSurvey | None = None
+    lease_range_ms: tuple[int, int] = (0, 0)
+    remains: dict[str, int] = {}
+    removed: int = 0
+    healed: dict[str, str] = {}
+    failures: dict[str, int] = {}
 
 
 class Gateway:

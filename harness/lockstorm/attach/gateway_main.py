@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from lockstorm.attach.etcd_access import EtcdAccess
-from lockstorm.attach.gateway_lines import Begin, GatewayAnswer, GatewayRequest
+from lockstorm.attach.gateway import Begin, GatewayAnswer, GatewayRequest
 from lockstorm.attach.postgres_access import PostgresAccess
 from lockstorm.attach.redis_access import RedisAccess
 from lockstorm.attach.relay import Relay

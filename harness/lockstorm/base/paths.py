@@ -22,6 +22,7 @@ SCENARIOS = f"{PACKAGE.name}.{INSTALLED.name}.scenarios" if IS_INSTALLED else "s
 USUAL_POLICY = "lockstorm.toml"  # the policy file of a gate, in the directory where it runs
 BUILD = str(ROOT / "build")
 JARS = Path("/usr/share/java")
+LIBFAKETIME = "faketime/libfaketimeMT.so.1"
 PROGRAMS = (  # of the project, as the Makefile builds them
     "client",
     "client-group",
@@ -142,22 +143,21 @@ def postgres(program: str = "postgres") -> str:
 
 def pgbouncer() -> str:
     """The pooler PgBouncer; LOCKSTORM_PGBOUNCER names another program."""
-    chosen = os.environ.get("LOCKSTORM_PGBOUNCER")
-    found = shutil.which(chosen or "pgbouncer", path=None if chosen else f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found:
-        return found
-    where = f"{chosen} does not exist" if chosen else "on Debian and Ubuntu it is in the package pgbouncer"
-    raise NotInstalled(f"PgBouncer is not installed: {where}")
+    return _installed("PgBouncer", "LOCKSTORM_PGBOUNCER", "pgbouncer", "pgbouncer", "does not exist")
 
 
 def etcd() -> str:
     """The etcd to start; LOCKSTORM_ETCD names one that is not on the PATH."""
-    chosen = os.environ.get("LOCKSTORM_ETCD")
-    found = shutil.which(chosen or "etcd", path=search_path())
+    return os.path.abspath(_installed("etcd", "LOCKSTORM_ETCD", "etcd", "etcd-server", "is not a program"))
+
+
+def _installed(title: str, variable: str, program: str, package: str, lacks: str) -> str:
+    chosen = os.environ.get(variable)
+    found = shutil.which(chosen or program, path=search_path())
     if not found:
-        where = f"{chosen} is not a program" if chosen else "on Debian and Ubuntu it is in the package etcd-server"
-        raise NotInstalled(f"etcd is not installed: {where}")
-    return os.path.abspath(found)
+        where = f"{chosen} {lacks}" if chosen else f"on Debian and Ubuntu it is in the package {package}"
+        raise NotInstalled(f"{title} is not installed: {where}")
+    return found
 
 
 def java() -> str:
@@ -190,37 +190,26 @@ def zookeeper_version() -> str:
 
 
 def libfaketime() -> str:
-    """The library that sets PostgreSQL's clock in virtual time; other servers have preload(). LOCKSTORM_LIBFAKETIME
-    names another library."""
+    """The library that sets PostgreSQL's clock in virtual time; other servers have our own, "preload".
+    LOCKSTORM_LIBFAKETIME names another library."""
     return _libfaketime_at(os.environ.get("LOCKSTORM_LIBFAKETIME"))
 
 
 @functools.cache
 def _libfaketime_at(chosen: str | None) -> str:
-    for path in [Path(chosen)] if chosen else _libfaketime_places():
+    bases = (Path("/usr/lib"), Path("/usr/local/lib"), Path("/usr/lib64"))
+    usual = [each for base in bases for each in (*sorted(base.glob(f"*/{LIBFAKETIME}")), base / LIBFAKETIME)]
+    for path in [Path(chosen)] if chosen else usual:
         if path.is_file():
             return str(path)
     where = f"{chosen} does not exist" if chosen else "it is in the package libfaketime"
     raise Inconclusive(f"libfaketime is not installed, so the clock of PostgreSQL cannot be set: {where}")
 
 
-def preload() -> str:
-    """The library of the project that makes a server read its clock from a shared page."""
-    return _own_library("liblockstorm-preload.so")
-
-
-def near() -> str:
-    """The library of the project that keeps a server's processes in one session."""
-    return _own_library("liblockstorm-near.so")
-
-
-def loopback() -> str:
-    """The library of the project that makes a server listen on the loopback interface instead of all interfaces."""
-    return _own_library("liblockstorm-loopback.so")
-
-
-def _own_library(name: str) -> str:
-    path = build() / "lib" / name
+def own_library(name: str) -> str:
+    """A library of the project for a server's LD_PRELOAD. preload: the server reads its clock from a shared page; near:
+    its processes stay in one session; loopback: it listens on the loopback interface instead of all interfaces."""
+    path = build() / "lib" / f"liblockstorm-{name}.so"
     if not path.exists():
         raise Inconclusive(f"{path} is not built: {HOW_TO_BUILD}")
     return str(path)
@@ -237,9 +226,3 @@ def _postgres_places() -> Iterator[Path]:
     on_path = shutil.which("postgres", path=search_path())
     if on_path:
         yield Path(on_path).resolve().parent
-
-
-def _libfaketime_places() -> Iterator[Path]:
-    for base in (Path("/usr/lib"), Path("/usr/local/lib"), Path("/usr/lib64")):
-        yield from sorted(base.glob("*/faketime/libfaketimeMT.so.1"))
-        yield base / "faketime" / "libfaketimeMT.so.1"

@@ -167,6 +167,8 @@ class AdapterProgram:
             env=environment,
         )
 
+        self._watch = os.pidfd_open(self._process.pid)  # readable when it has ended
+
     def __enter__(self) -> Self:
         return self
 
@@ -178,6 +180,9 @@ class AdapterProgram:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._watch >= 0:
+            os.close(self._watch)
+            self._watch = -1
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream:
                 with contextlib.suppress(OSError):
@@ -199,12 +204,9 @@ class AdapterProgram:
     def send(self, verb: str, **more: object) -> None:
         self.number += 1
         self._under_way.add(self.number)
-        self.send_line(msgspec.json.encode({"id": self.number, "op": verb, **more}) + b"\n")
-
-    def send_line(self, line: bytes) -> None:
         assert self._process.stdin
         with contextlib.suppress(BrokenPipeError):  # the next receive reports how it ended
-            self._process.stdin.write(line)
+            self._process.stdin.write(msgspec.json.encode({"id": self.number, "op": verb, **more}) + b"\n")
 
     def end_input(self) -> int | None:
         """Closes its input. Returns its exit status; None if it goes on."""
@@ -214,12 +216,8 @@ class AdapterProgram:
 
     def _status(self) -> int | None:
         """Its exit status, or the negative signal; None if it goes on. Leaves it to be waited for."""
-        watch = os.pidfd_open(self._process.pid)
-        try:
-            if not await_readable([watch], HangLimit(END_LIMIT_S)):
-                return None
-        finally:
-            os.close(watch)
+        if not await_readable([self._watch], HangLimit(END_LIMIT_S)):
+            return None
         seen = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         assert seen
         return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
@@ -281,12 +279,8 @@ class AdapterProgram:
         """Whether there is output to read within the limit. Raises at once if the adapter has ended: a child of it may
         still hold its output open."""
         assert self._process.stdout
-        watch = os.pidfd_open(self._process.pid)
-        try:
-            ready = await_readable([self._process.stdout.fileno(), watch], limit)
-        finally:
-            os.close(watch)
-        if ready == [watch]:
+        ready = await_readable([self._process.stdout.fileno(), self._watch], limit)
+        if ready == [self._watch]:
             raise self._ended()
         return bool(ready)
 

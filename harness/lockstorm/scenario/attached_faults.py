@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import get_args
 
-from lockstorm.attach.gateway import Gateway
-from lockstorm.attach.gateway_lines import GatewayRequest
+from lockstorm.attach.gateway import Gateway, GatewayRequest
 from lockstorm.attach.shell_command import Done, run_shell
 from lockstorm.attach.team_fault import TeamFault
 from lockstorm.base.errors import Inconclusive

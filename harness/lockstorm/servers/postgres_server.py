@@ -218,10 +218,10 @@ class PostgresServer:
     def _near_library(self) -> str:
         """The library that keeps its processes in one session, where the server's user may read it."""
         if not self._user:
-            return paths.near()
-        copied = self._sandbox.directory / Path(paths.near()).name
+            return paths.own_library("near")
+        copied = self._sandbox.directory / Path(paths.own_library("near")).name
         if not copied.exists():  # a server that has mapped it would crash if it was written again
-            shutil.copy(paths.near(), copied)
+            shutil.copy(paths.own_library("near"), copied)
             copied.chmod(0o644)
         return str(copied)
 

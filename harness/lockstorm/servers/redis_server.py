@@ -246,4 +246,4 @@ class RedisServer:
 
 def mapped_clock(clock: Path) -> list[str]:
     """The environment of a server that reads its time from this file (preload/clock_page.h)."""
-    return [f"LD_PRELOAD={paths.preload()}", f"LOCKSTORM_CLOCK_PAGE={clock}", "TZ=UTC"]
+    return [f"LD_PRELOAD={paths.own_library('preload')}", f"LOCKSTORM_CLOCK_PAGE={clock}", "TZ=UTC"]

@@ -1,5 +1,6 @@
 """The services that locks and resources live on: whether they are installed, and how they count leases."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,8 @@ PACKAGES = {  # of ci/packages, which an installed lockstorm does not have
     "etcd": ("etcd-server", "libcurl4-openssl-dev"),
     "zookeeper": ("zookeeper", "libzookeeper-st-dev"),
 }
+
+PROGRAMS = {"postgres": (paths.postgres,), "etcd": (paths.etcd,), "zookeeper": (paths.java, paths.zookeeper_classes)}
 
 LEASE_UNIT_MS = {"etcd": 1000}  # unit of a lease; 1 ms for other services
 
@@ -81,17 +84,7 @@ def missing(service: str) -> str:
     """Why no lock on this service can be tried here; empty: they can."""
     if reason := _missing_library(service):
         return reason
-    try:
-        if service == "postgres":
-            paths.postgres()
-        elif service == "etcd":
-            paths.etcd()
-        elif service == "zookeeper":
-            paths.java()
-            paths.zookeeper_classes()
-    except NotInstalled as reason:
-        return str(reason)
-    return ""
+    return _missing_program(*PROGRAMS.get(service, ()))
 
 
 def is_table(store: str) -> bool:
@@ -108,8 +101,13 @@ def missing_for(lock: LockEntry, store: str, *, pooled: bool = False) -> str:
 @cache
 def missing_pooler() -> str:
     """Why there is no PgBouncer here; empty: there is."""
+    return _missing_program(paths.pgbouncer)
+
+
+def _missing_program(*places: Callable[[], str]) -> str:
     try:
-        paths.pgbouncer()
+        for place in places:
+            place()
     except NotInstalled as reason:
         return str(reason)
     return ""

@@ -103,7 +103,7 @@ class ZooKeeperServer:
         write_settings(self.configuration, lines)
 
     def _start(self) -> Process:
-        environment = frozen_clock(self.clock) if self.clock else [f"LD_PRELOAD={paths.loopback()}"]
+        environment = frozen_clock(self.clock) if self.clock else [f"LD_PRELOAD={paths.own_library('loopback')}"]
         with class_archive(self._sandbox) as classes:
             command = java_command(self.configuration, f"-XX:SharedArchiveFile={classes}")
             return self._sandbox.start(self.name, command, environment=environment)
@@ -209,7 +209,7 @@ def number_of(name: str) -> int:
 def frozen_clock(clock: Path) -> list[str]:
     """The environment of a server whose every clock is this file: sessions go by the monotonic one."""
     return [
-        f"LD_PRELOAD={paths.preload()}",
+        f"LD_PRELOAD={paths.own_library('preload')}",
         f"LOCKSTORM_CLOCK_PAGE={clock}",
         "LOCKSTORM_CLOCK_ALL=1",
         "TZ=UTC",

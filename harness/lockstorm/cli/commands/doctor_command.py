@@ -69,7 +69,7 @@ def find_programs() -> str:
     of the machine."""
     found = {name: Path(paths.program(name)) for name in paths.PROGRAMS}
     needed = [path for name, path in found.items() if name not in paths.SERVICE_PROGRAMS]
-    lacking = missing_for_files([*needed, Path(paths.preload()), Path(paths.near())])
+    lacking = missing_for_files([*needed, Path(paths.own_library("preload")), Path(paths.own_library("near"))])
     if lacking:
         raise Inconclusive(missing_sentence(lacking))
     library()
