@@ -100,7 +100,6 @@ class PostgresAccess(ServerAccess):
             yield connected
 
     def _open(self, seed: Seed) -> PostgresConnection:
-        """A session that has begun."""
         address, plain = self.address, self.transport.connect(seed)
         if address.tls:
             plain = self._encrypt(seed, plain)

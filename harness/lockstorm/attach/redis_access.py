@@ -82,7 +82,6 @@ class RedisAccess(ServerAccess):
     # --- who has the keys ---
 
     def locate(self) -> Seed:
-        """Where the server is now."""
         if self.address.kind == "sentinel":
             return first_answer(self._known, self._ask_sentinel)
         if self.address.kind == "cluster":
@@ -155,7 +154,6 @@ class RedisAccess(ServerAccess):
 
 
 def ask_redis(connected: RespConnection, *words: str | int | bytes) -> Any:
-    """The reply to a command."""
     try:
         return connected.request(*words)
     except Refusal as refusal:

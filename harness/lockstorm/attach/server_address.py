@@ -91,7 +91,6 @@ class ServerAddress:
 
     @property
     def title(self) -> str:
-        """The kind of the servers, for messages."""
         return SERVICE_NAMES[self.service]
 
     @property
@@ -122,7 +121,6 @@ class TlsFiles:
 
     @property
     def options(self) -> list[str]:
-        """As words of a command line."""
         named = (("--ca", self.ca), ("--client-cert", self.certificate), ("--client-key", self.key))
         return [word for option, file in named if file for word in (option, file)]
 

@@ -88,7 +88,6 @@ def check_range(flag: str, value: int | None, low: int, high: int) -> None:
 
 
 def check_duration(flag: str, value_ms: int | None, low_ms: int, high_ms: int) -> None:
-    """The same for a duration."""
     Option(flag, "", "duration", within=(low_ms, high_ms)).check(value_ms)
 
 

@@ -362,7 +362,6 @@ def counts_permits(bench: AdapterBench) -> None:
 
 
 def checks_of_calls(facts: AdapterFacts) -> list[Check]:
-    """The checks for what a hello of version 2 says."""
     claimed: list[tuple[bool, Check]] = [
         (facts.threads > 1, hosts_threads),
         (True, hosts_objects),

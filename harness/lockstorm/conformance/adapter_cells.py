@@ -81,7 +81,6 @@ def adapter_table() -> str:
 
 
 def adapter_page() -> str:
-    """The text of the page, with the up-to-date table between its marks."""
     return page_with(PAGE, adapter_table(), BEGIN, END)
 
 

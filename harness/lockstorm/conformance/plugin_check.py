@@ -227,7 +227,6 @@ Check = Callable[[PluginBench], None]
 
 
 def checks_for(entry: LockEntry) -> list[Check]:
-    """The checks for what its traits claim."""
     if entry.once:
         return [keeps_to_its_environment, grants]
     claimed: list[tuple[bool, Check]] = [

@@ -83,7 +83,6 @@ def install_libraries() -> int:
 
 
 def shipped_adapters() -> list[str]:
-    """The names of the adapters that come with the project."""
     return sorted(path.parent.name for path in SHIPPED.glob("*/run"))
 
 

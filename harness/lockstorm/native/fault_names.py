@@ -13,7 +13,6 @@ WORLD_NAMES: dict[World, str] = {"trial": "a trial", "simulation": "the simulati
 
 @cache
 def fault_names(world: World) -> tuple[str, ...]:
-    """The faults of this world, sorted."""
     return tuple(fault.name for fault in faults() if fault.worlds[world].is_ is not None)
 
 

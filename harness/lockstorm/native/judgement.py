@@ -41,7 +41,6 @@ def judge_in_process(path: Path, require: str | None = None) -> Verdict:
 
 
 def save_history(history: Path, path: Path) -> None:
-    """Copies a history to a new file."""
     message = Message()
     try:
         with new_file(path) as temporary:
@@ -52,7 +51,6 @@ def save_history(history: Path, path: Path) -> None:
 
 
 def read_history(path: Path) -> list[Event]:
-    """The records of a binary history."""
     done = subprocess.run([paths.program("history"), "to-json", str(path)], capture_output=True, text=True)
     check_started(done)
     if done.returncode != 0:

@@ -50,5 +50,4 @@ def _claim(core: int) -> socket.socket | None:
 
 
 def _own_core() -> int:
-    """The core on which this process runs."""
     return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[36])

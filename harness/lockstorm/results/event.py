@@ -63,5 +63,4 @@ class Event(HistoryRecord, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def who(self) -> str:
-        """The actor, as a text."""
         return str(self.actor)

@@ -39,7 +39,6 @@ class Rate:
 
     @property
     def in_words(self) -> str:
-        """The rate and its bounds in words."""
         if not self.trials:
             return "no trials"
         if not self.hits:

@@ -80,7 +80,6 @@ LOSSY_LINKS = Scenario(
 
 
 def attached_scenarios() -> dict[str, Scenario]:
-    """By name."""
     found = {name: scenarios()[name] for name in KNOWN}
     found["crash-holder"] = replace(found["crash-holder"], times=("real",), real_lease_ms=CRASH_LEASE_MS)
     return {**found, LOSSY_LINKS.name: LOSSY_LINKS}
@@ -113,7 +112,6 @@ class AttachedServers:
     _lease_range_ms: tuple[int, int] | None = None  # not asked for yet
 
     def look(self) -> ServerSurvey:
-        """Asks the servers what is there."""
         self.survey = self.gateway.survey()
         return self.survey
 
@@ -184,7 +182,6 @@ class AttachedRun:
         return next((status for status in (1, 3, 2) if status in found), 0)
 
     def play_next(self, save: Path | None = None) -> TrialResult:
-        """Plays the next of the trials."""
         self.results.append(self.servers.play(*self.trials[len(self.results)], save))
         return self.results[-1]
 

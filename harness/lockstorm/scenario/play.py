@@ -246,7 +246,6 @@ def attached_command(words: list[str], settings: TrialSettings) -> str:
 def trial_result(
     settings: TrialSettings, verdict: Verdict, versions: dict[str, str], elapsed: dict[str, float], replay: str
 ) -> TrialResult:
-    """A trial's result as one object."""
     played = ("lock", "scenario", "control", "store", "time", "seed", "lease_ms")
     judged = ("properties", "sentence", "required", "policy", "faults", "records", "grants", "exit")
     return TrialResult(
@@ -274,7 +273,6 @@ def deployment_result(settings: TrialSettings) -> DeploymentResult | None:
 
 
 def inconclusive(reason: str) -> Verdict:
-    """The verdict of a trial that could not be completed."""
     return Verdict(
         properties={name: PropertyVerdict("inconclusive", 0, [], reason=reason) for name in PROPERTIES},
         sentence=f"Inconclusive: {reason}",
@@ -298,7 +296,6 @@ def judge_file(
     acquire_timeout: str = "not-happened",
     all_policies: bool = False,
 ) -> Verdict:
-    """The verdict on a recorded history."""
     for name in (require or "").split(",") if require else []:
         choose("property", name.strip().replace("-", "_"), list(PROPERTIES))
     options = ["--all-policies"] if all_policies else []

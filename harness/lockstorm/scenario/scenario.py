@@ -143,7 +143,6 @@ scenario = Scenario  # as a decorator
 
 @cache
 def scenarios() -> dict[str, Scenario]:
-    """All scenarios by name, in the order of their names."""
     files = sorted((paths.ROOT / "scenarios").glob("test_*.py"))
     return scenarios_in([importlib.import_module(f"{paths.SCENARIOS}.{path.stem}") for path in files])
 

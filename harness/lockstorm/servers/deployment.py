@@ -65,7 +65,6 @@ class Deployment:
         return self.settings.get(service, ())
 
     def is_about(self, service: str) -> bool:
-        """Whether it says how the servers of this service are configured."""
         if service == "redis":
             return self.is_redis_configured
         return bool(self.of(service)) or any(each.service == service for each in self.changed)

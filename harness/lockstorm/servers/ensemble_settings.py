@@ -178,7 +178,6 @@ def refusal_by_etcd(options: tuple[tuple[str, str], ...]) -> str:
 
 
 def lease_bounds(service: str, given: Mapping[str, str]) -> LeaseBounds:
-    """The leases that servers with these settings grant."""
     if service == "etcd" and ETCD_DEFAULTS.keys() & given.keys():
         own = {**ETCD_DEFAULTS, **{name: int(given[name]) for name in ETCD_DEFAULTS if name in given}}
         beat_ms, election_ms = own["heartbeat-interval"], own["election-timeout"]

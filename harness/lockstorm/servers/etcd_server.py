@@ -117,7 +117,6 @@ class EtcdServer:
         return {base64.b64decode(each["key"]): self._rest_ms(each.get("lease")) for each in found.get("kvs", [])}
 
     def flush(self) -> None:
-        """Deletes all keys."""
         self.ask("/v3/kv/deleterange", {"key": EVERY_KEY, "range_end": EVERY_KEY})
 
     def _rest_ms(self, lease: str | None) -> int:

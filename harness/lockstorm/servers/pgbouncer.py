@@ -79,6 +79,5 @@ class PgBouncer:
 
 
 def pgbouncer_version() -> str:
-    """The version of the installed PgBouncer."""
     output = subprocess.run([paths.pgbouncer(), "--version"], capture_output=True, text=True, check=True).stdout
     return output.split()[1]

@@ -104,7 +104,6 @@ def conninfo(directory: Path | str, port: int = PORT) -> str:
 
 @cache
 def postgres_version() -> str:
-    """The version of the installed PostgreSQL."""
     output = subprocess.run([paths.postgres(), "--version"], capture_output=True, text=True, check=True).stdout
     return next((word for word in output.split() if word[0].isdigit()), "?")
 
@@ -232,7 +231,6 @@ class PostgresServer:
 
     @property
     def session(self) -> PostgresSession:
-        """The driver's own session."""
         if not self._own_session:
             self._own_session = PostgresSession(self.socket, settings=WAITS_FOR_NOBODY)
         return self._own_session
@@ -285,7 +283,6 @@ class PostgresServer:
             time.sleep(0.002)
 
     def promote(self) -> None:
-        """For a replica: makes it a master."""
         if self.session.value("SELECT pg_promote()") != "t":
             raise Inconclusive(f"{self.name} was not promoted: {self._sandbox.log_tail(self.name)}")
 
@@ -325,7 +322,6 @@ class PostgresServer:
             self.session.rows(f"TRUNCATE {names}")
 
     def pids(self) -> list[int]:
-        """All its processes."""
         return [self.process.pid, *self._children()]
 
     def close(self) -> None:
@@ -340,7 +336,6 @@ class PostgresServer:
 
 
 def _make(path: Path, user: User | None, *, directory: bool) -> None:
-    """Makes a file or a directory that the server's user may use."""
     if directory:
         path.mkdir(mode=0o700)
     else:

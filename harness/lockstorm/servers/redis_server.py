@@ -235,7 +235,6 @@ class RedisServer:
         return str(told["redis_version"])
 
     def flush(self) -> None:
-        """Deletes all keys."""
         self.link.flushall()
 
     def close(self) -> None:

@@ -47,7 +47,6 @@ def real_time_reason(lock: LockEntry) -> str:
 
 
 def lease_unit_ms(lock: LockEntry) -> int:
-    """The unit of this lock's leases."""
     return int(lock.lease_unit_ms or LEASE_UNIT_MS.get(lock.service, 1))
 
 
@@ -65,7 +64,6 @@ def lease_at_least(lock: LockEntry, lease_ms: int) -> int:
 
 
 def how_to_install(service: str) -> str:
-    """What installs the servers of a service and the libraries to build with."""
     if not paths.IS_INSTALLED:
         return "make deps-all"
     return f"on Debian and Ubuntu apt-get install {' '.join(PACKAGES[service])}"
@@ -114,7 +112,6 @@ def _missing_program(*places: Callable[[], str]) -> str:
 
 
 def check_installed(lock: LockEntry, store: str, *, pooled: bool) -> None:
-    """Raises NotInstalled, with the reason, if the lock cannot be tried here."""
     if reason := missing_for(lock, store, pooled=pooled):
         raise NotInstalled(f"not installed: {reason}")
 

@@ -55,7 +55,6 @@ class Elections:
         return {"single": None, "sentinel": self.down_after_ms, "cluster": self.node_timeout_ms}[topology]
 
     def fault_options(self, topology: Topology) -> dict[str, int]:
-        """The options of failover-sentinel or failover-cluster."""
         name = {"sentinel": "down-after-ms", "cluster": "node-timeout-ms"}.get(topology)
         patience_ms = self.patience_ms(topology)
         return {name: patience_ms} if name and patience_ms else {}
@@ -119,7 +118,6 @@ class Sentinel:
         self.process = self._sandbox.start(self.name, [master.program, str(file), "--sentinel"])
 
     def ready(self) -> None:
-        """Returns when it answers."""
         import redis
 
         words = ["SENTINEL", "DEBUG", *(word for name, ms in SENTINEL_PERIODS.items() for word in (name, ms))]
@@ -127,7 +125,6 @@ class Sentinel:
         self._sandbox.await_start(self.name, self.name, self.process, ask, failures, look_s=CONNECTION_LIMIT_S)
 
     def knows(self, replicas: int) -> bool:
-        """Whether it knows all replicas and sentinels."""
         said: Any = self.link.sentinel_master(self._master.name)
         return int(said["num-slaves"]) == replicas and int(said["num-other-sentinels"]) == self.elections.sentinels - 1
 
@@ -163,7 +160,6 @@ def tagged(name: bytes) -> bytes:
 
 
 def cluster_ranges() -> list[range]:
-    """The slots of each master."""
     ends = [each * SLOTS // CLUSTER_MASTERS for each in range(CLUSTER_MASTERS + 1)]
     return [range(first, after) for first, after in pairwise(ends)]
 

@@ -56,7 +56,6 @@ MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 @cache
 def java_version() -> str:
-    """The version of the Java machine that runs it."""
     output = subprocess.run([paths.java(), "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'"([^"]+)"', output)
     return found[1] if found else "?"
@@ -138,7 +137,6 @@ class ZooKeeperServer:
             return ask_word(connection, word)
 
     def value(self, name: str) -> str:
-        """A value of `mntr`."""
         for line in self.ask("mntr").splitlines():
             key, _, value = line.partition("\t")
             if key == name:
@@ -155,7 +153,6 @@ class ZooKeeperServer:
             connection.close()
 
     def ephemeral_nodes(self) -> int:
-        """The number of ephemeral nodes."""
         return int(self.value("zk_ephemerals_count"))
 
     def timer(self) -> int:
@@ -202,7 +199,6 @@ class ZooKeeperServer:
 
 
 def number_of(name: str) -> int:
-    """The number of a server in its ensemble: the end of its name."""
     return int(name.rpartition("-")[2])
 
 

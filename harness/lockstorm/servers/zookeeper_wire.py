@@ -40,7 +40,6 @@ class ZooKeeperConnection:
         self.timeout_ms = int(struct.unpack("!i", answer[4:8])[0])
 
     def children(self, path: str) -> list[str]:
-        """The names below a node."""
         answer = self._ask(CHILDREN, _text(path.encode()) + b"\0")
         (count,), at, names = struct.unpack("!i", answer[:4]), 4, []
         for _ in range(count):
@@ -72,7 +71,6 @@ class ZooKeeperConnection:
         self._ask(DELETE, _text(path.encode()) + struct.pack("!i", -1))
 
     def close(self) -> None:
-        """Ends the session."""
         with contextlib.suppress(OSError, ZooKeeperRefusal):
             self._ask(CLOSE, b"")
         self.socket.close()

@@ -31,7 +31,6 @@ PLAY = pytest.StashKey[int]()  # of an item: 1, 2, ...: its play, of those in wh
 
 
 def command_again(item: pytest.Item) -> str:
-    """The command that repeats a test."""
     playing = item.stash.get(PLAYING, None)
     words = ["pytest", item.nodeid]
     if not isinstance(item, pytest.Function):

@@ -72,5 +72,4 @@ class KeptTrials:
 
 
 def file_stem(nodeid: str) -> str:
-    """The name of a test as the name of a file."""
     return MADE_OF_NAME.sub("-", nodeid.removesuffix(".py"))[-180:]

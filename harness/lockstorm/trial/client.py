@@ -191,7 +191,6 @@ class Client:
         return held
 
     def record_checkpoint(self, checkpoint: str) -> None:
-        """Records that this client is held at a checkpoint."""
         recorder = self.trial.recorder
         recorder.is_disturbed |= checkpoint not in OUTSIDE_THE_LOCK
         recorder.record(Kind.CHECKPOINT, name=recorder.text(checkpoint), value=self.identity)

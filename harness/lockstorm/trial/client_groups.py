@@ -66,12 +66,10 @@ def _check_descriptors(lock: LockEntry, clients: int, connections: int, *, store
 
 
 def group_count(clients: int) -> int:
-    """In how many processes so many clients live."""
     return min(clients, max(GROUPS_LEAST, math.ceil(clients / GROUP_CLIENTS)))
 
 
 def group_sizes(clients: int) -> list[int]:
-    """The number of clients in each of them."""
     groups = group_count(clients)
     return [clients // groups + (each < clients % groups) for each in range(groups)]
 

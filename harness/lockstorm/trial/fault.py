@@ -141,7 +141,6 @@ class Fault:
 
     @property
     def prepares(self) -> bool:
-        """Whether the fault has to be prepared some time before it is injected."""
         return bool(self._fault.prepare)
 
     def prepare(self) -> None:

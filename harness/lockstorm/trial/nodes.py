@@ -83,7 +83,6 @@ class Nodes(ABC, Generic[Node]):
         """Program -> version of the running servers."""
 
     def restart(self, server: Node) -> bool:
-        """For a fault: restarts a server whose process has ended."""
         server.restart()
         return True
 

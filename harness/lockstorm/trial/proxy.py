@@ -77,7 +77,6 @@ class Proxy:
         return int(statistics[b"fired"])
 
     def idle_rules(self) -> list[str]:
-        """The rules that never matched anything."""
         return [name for name in self._rules if self.fired(name) == 0]
 
     def close(self) -> None:
@@ -85,7 +84,6 @@ class Proxy:
 
 
 def place_in(directory: Path, number: int, file: str) -> Path:
-    """Where a link listens."""
     if not file:
         return directory / str(number)
     (directory / str(number)).mkdir(mode=0o700)

@@ -76,7 +76,6 @@ def explained_by_stalls(rests_on_ms: float, what: str, verdict: type[UsageError]
 
 
 def describe_stall(stall: Stall) -> str:
-    """What happened, and for how long."""
     length = f"{stall.length_ns / 1e9:.2f} s"
     if stall.kind == StallKind.THREAD:
         return f"{bytes(stall.process).decode(errors='replace')} waited {length} for a processor"

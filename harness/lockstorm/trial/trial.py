@@ -158,7 +158,6 @@ class Trial:
         return context
 
     def _start_servers(self) -> None:
-        """Starts the nodes, their replicas and the store side by side."""
         self.store.start_table()
         self.nodes.start()
         self.store.start()
@@ -306,7 +305,6 @@ class Trial:
 
     @property
     def database(self) -> PostgresServer:
-        """The only node of a lock on PostgreSQL."""
         return self.postgres.known[0]
 
     @property
@@ -344,7 +342,6 @@ class Trial:
 
     @property
     def mono_ns(self) -> int:
-        """The trial's monotonic clock."""
         return self.scheduler.mono_ns
 
     # --- faults ---

@@ -170,7 +170,6 @@ class TrialClients:
         return new
 
     def latest_on(self, task: int) -> Client:
-        """The latest life of the client whose worker has this task."""
         return next(client for client in reversed(self.every) if client.task == task)
 
     def process_ended(self, pid: int) -> None:

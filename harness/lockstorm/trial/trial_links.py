@@ -51,7 +51,6 @@ class TrialLinks:
         return self._addresses[name]
 
     def lead(self, pattern: str, target: Path) -> None:
-        """Makes the links that match lead to another target."""
         self._links.lead(pattern, target)
 
     def peer_port(self, name: str, port: int, client: str = "peers") -> int:

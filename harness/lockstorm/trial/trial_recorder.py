@@ -89,17 +89,13 @@ class TrialRecorder:
         self.record(Kind.PHASE, name=self.text(name))
 
     def end(self) -> None:
-        """Marks the history as complete."""
         library().history_end(self._history)
 
     def judge(self, require: str | None) -> Verdict:
-        """The verdict of `check` on the history (docs/verdicts.md)."""
         return judge_in_process(self.path, require)
 
     def read(self) -> list[Event]:
-        """The records, in order."""
         return read_history(self.path)
 
     def save(self, path: Path) -> None:
-        """Writes the history to a new file."""
         save_history(self.path, path)

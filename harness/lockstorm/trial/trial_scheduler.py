@@ -76,12 +76,10 @@ class TrialScheduler:
 
     @property
     def mono_ns(self) -> int:
-        """The trial's monotonic clock."""
         return int(library().scheduler_mono_ns(self))
 
     @property
     def wall_ns(self) -> int:
-        """The trial's wall clock."""
         return int(library().scheduler_wall_ns(self))
 
     def add_server(self, clock: Path | None, socket: Path | None) -> int:

@@ -45,6 +45,5 @@ class TrialStore:
         trial.scheduler.add_server(None, self.socket)
 
     def ready(self) -> None:
-        """Returns when it listens."""
         assert self._process
         self._trial.sandbox.await_start("the store", "store", self._process, self.socket.exists, nap_s=START_NAP_S)

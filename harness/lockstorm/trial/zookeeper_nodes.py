@@ -97,7 +97,6 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
 
     @property
     def leader(self) -> ZooKeeperServer:
-        """The server that reports itself as the leader; waits until there is one."""
         return leading_server(self.known)
 
     def restart(self, server: ZooKeeperServer) -> bool:
