@@ -13,6 +13,7 @@ from typing import Any
 from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Option, choose
+from lockstorm.base.read_file import read_text
 
 KeyPath = tuple[str | int, ...]  # keys; in an array of tables also the number of the table, from 0
 
@@ -179,15 +180,9 @@ class TomlTable:
 
 def read_toml(file: Path, keys: Mapping[str, tuple[str, ...]], how_to_get_one: str) -> tuple[str, TomlTable]:
     """The text of a file and its top level. Raises UsageError if it cannot be read or is no TOML."""
+    text = read_text(file, how_to_get_one)
     try:
-        text = file.read_text()
         values = tomllib.loads(text)
-    except FileNotFoundError:
-        raise UsageError(f"there is no {file}: {how_to_get_one}") from None
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{file}: {error}") from None
     return text, TomlTable(file, keys, find_key_lines(text), (), values)

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.json_file import read_json
 from lockstorm.base.option_fields import choose
+from lockstorm.base.read_file import read_json
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Candidate, Needs
 from lockstorm.matrix.matrix import expected_matrix

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from lockstorm.base.errors import UsageError
-from lockstorm.base.json_file import read_json
+from lockstorm.base.read_file import read_json
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Break, Candidate, KindCost, KindRow, Kinds, MeasuredCost, Needs
 from lockstorm.matrix.candidates import PREVENTION, Cells, best_of, candidates_among, cells_by_key, servers_of

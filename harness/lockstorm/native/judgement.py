@@ -20,12 +20,16 @@ _EVENTS = msgspec.json.Decoder(Event)
 def judge_history(path: Path, require: str | None = None, *words: str) -> Verdict:
     """The verdict of `check` on a history; `words`: more options of `check`. Raises UsageError for a damaged file."""
     command = [paths.program("check"), *([f"--require={require}"] if require else []), *words, "--", str(path)]
+    return msgspec.json.decode(output_of(command, "check"), type=Verdict)
+
+
+def output_of(command: list[str], name: str) -> str:
+    """What a program of the project prints. UsageError with its reason, if it does not do what it was asked for."""
     done = subprocess.run(command, capture_output=True, text=True)
     check_started(done)
     if done.returncode not in (0, 1, 3):
-        reason = done.stderr.strip() or f"check ended with status {done.returncode}"
-        raise UsageError(reason)
-    return msgspec.json.decode(done.stdout, type=Verdict)
+        raise UsageError(done.stderr.strip() or f"{name} ended with status {done.returncode}")
+    return done.stdout
 
 
 def judge_in_process(path: Path, require: str | None = None) -> Verdict:

@@ -1,14 +1,12 @@
 """Linearizability: judges a history of lockstorm or of another tool by a model of the lock's interface."""
 
 import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lockstorm.base import paths
-from lockstorm.base.errors import UsageError
-from lockstorm.base.shared_objects import check_started
+from lockstorm.native.judgement import output_of
 
 MODELS = ("mutex", "owner-mutex", "reentrant-mutex", "fenced-mutex", "semaphore", "register")
 OUTSIDE = (".edn",)  # suffixes of other tools' histories
@@ -50,11 +48,7 @@ def needs_model(path: str) -> bool:
 def linearize(path: str, settings: LinearizeSettings) -> dict[str, Any]:  # printed as the program writes it
     """The verdict of `linearize` on a file. Raises UsageError if the file cannot be read."""
     command = [paths.program("linearize"), *settings.words(), "--", path]
-    done = subprocess.run(command, capture_output=True, text=True)
-    check_started(done)
-    if done.returncode not in (0, 1, 3):
-        raise UsageError(done.stderr.strip() or f"linearize ended with status {done.returncode}")
-    return {"file": path, **json.loads(done.stdout)}
+    return {"file": path, **json.loads(output_of(command, "linearize"))}
 
 
 def operations_words(path: str, form: str, model: str) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
-from lockstorm.base.json_file import read_json
+from lockstorm.base.read_file import read_json
 from lockstorm.native.judgement import read_history
 from lockstorm.results.campaign_result import CampaignResult
 from lockstorm.results.event import Event

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.read_file import read_text
 
 PLACE = "each server of a trial has a directory and a socket of its own"
 PROCESS = "the trial starts and ends its servers itself"
@@ -89,14 +90,7 @@ class ChangedSetting:
 
 def read_redis_config(file: Path, depth: int = 0) -> tuple[RedisSetting, ...]:
     """The settings in their order, with those of files that it includes. Raises UsageError with file and line."""
-    try:
-        text = file.read_text()
-    except FileNotFoundError:
-        raise UsageError(f"there is no {file}") from None
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8") from None
+    text = read_text(file)
     if "\0" in text:
         raise UsageError(f"{file} is not text")
     return tuple(_settings_of(file, text, depth))

@@ -1,7 +1,6 @@
 """The node of a lock on a server that lockstorm did not start: reached through the gateway, never started or ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from lockstorm.attach.gateway import Gateway
@@ -20,23 +19,11 @@ from lockstorm.trial.settings import TrialSettings
 from lockstorm.trial.trial_context import TrialContext
 from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
 
-
-@dataclass(frozen=True)
-class AttachedKind:
-    """What differs between the services. `version`: the program in a result's versions. `like`: servers of the same
-    kind that a trial starts."""
-
-    version: str
-    like: type[AnyNodes]
-    option: str = "PLAIN"  # of a link, for the proxy
-    by_tcp: bool = False
-
-
-KINDS: Mapping[Service, AttachedKind] = {
-    "redis": AttachedKind("redis-server", RedisNodes, option="STEPPED"),
-    "postgres": AttachedKind("postgres", PostgresNodes),
-    "etcd": AttachedKind("etcd", EtcdNodes),
-    "zookeeper": AttachedKind("zookeeper", ZooKeeperNodes, by_tcp=True),
+NODES: Mapping[Service, type[AnyNodes]] = {
+    "redis": RedisNodes,
+    "postgres": PostgresNodes,
+    "etcd": EtcdNodes,
+    "zookeeper": ZooKeeperNodes,
 }
 
 
@@ -87,8 +74,9 @@ class AttachedNodes(Nodes[AttachedServer]):
         super().__init__(trial)
         assert trial.settings.attached
         self._gateway: Gateway = trial.settings.attached
-        self._kind = KINDS[self._gateway.address.service]
-        self.touch, self.remains_of = self._kind.like.touch, self._kind.like.remains_of
+        like = NODES[self._gateway.address.service]
+        self.program, self.touch, self.remains_of = like.program, like.touch, like.remains_of
+        self.link_option, self.by_tcp = like.link_option, like.by_tcp
         self._version = ""
 
     def start(self) -> None:
@@ -107,12 +95,12 @@ class AttachedNodes(Nodes[AttachedServer]):
             raise Inconclusive(str(reason)) from None
 
     def address(self, client: Client, node: AttachedServer) -> str:
-        file = node.socket.name if self._kind.like is PostgresNodes else ""
-        address = self.link(client, node, node.socket, option=self._kind.option, file=file, by_tcp=self._kind.by_tcp)
+        file = node.socket.name if self._gateway.address.service == "postgres" else ""
+        address = self.link(client, node, node.socket, file=file)
         return self._gateway.address_for_client(conninfo(Path(address).parent) if file else address)
 
     def versions(self) -> dict[str, str]:
-        return {self._kind.version: self._version}
+        return {self.program: self._version}
 
     def remains(self) -> dict[bytes, int]:
         return self._gateway.remains()

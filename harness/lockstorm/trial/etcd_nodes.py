@@ -11,7 +11,7 @@ from lockstorm.trial.nodes import Nodes
 
 
 class EtcdNodes(Nodes[EtcdServer]):
-    title = "etcd"
+    title = program = "etcd"
     touch = b"GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
     def start(self) -> None:
@@ -47,7 +47,7 @@ class EtcdNodes(Nodes[EtcdServer]):
         return self.link(client, node, node.socket)
 
     def versions(self) -> dict[str, str]:
-        return {"etcd": self.known[0].version()}
+        return {self.program: self.known[0].version()}
 
     def remains(self) -> dict[bytes, int]:
         return self.known[0].keys()

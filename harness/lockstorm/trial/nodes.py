@@ -44,6 +44,9 @@ class Nodes(ABC, Generic[Node]):
     """`start`, then `ready`; the trial starts other processes in between, so that they start side by side."""
 
     title: str  # the service's name in messages
+    program: str  # of the servers, in a result's versions
+    link_option = "PLAIN"  # of a client's link, for the proxy (Proxy.link)
+    by_tcp = False  # its clients know no unix sockets
     touch: bytes  # a message that a node answers without a login
     remains_of: str = "key"  # what `remains` names
 
@@ -102,20 +105,11 @@ class Nodes(ABC, Generic[Node]):
         """The server that the links to this node reach: the node, or its successor."""
         return self._successors.get(node.name, node)
 
-    def link(
-        self,
-        client: Client,
-        node: Node,
-        target: Path | str,
-        *,
-        option: str = "PLAIN",
-        file: str = "",
-        by_tcp: bool = False,
-    ) -> str:
+    def link(self, client: Client, node: Node, target: Path | str, *, option: str = "", file: str = "") -> str:
         """The address of a client's link to this node. A library may want a host and a port. Proxy.link explains
-        `option` and `file`."""
-        hosted = self.trial.lock.adapter
-        listen = "127.0.0.1:0" if by_tcp or (hosted and hosted.tcp) else None
+        `option`, if it is not the usual one, and `file`."""
+        hosted, option = self.trial.lock.adapter, option or self.link_option
+        listen = "127.0.0.1:0" if self.by_tcp or (hosted and hosted.tcp) else None
         name = f"{client.host}>{node.name}"
         return self.trial.links.link(name, target, listen=listen, option=option, file=file)
 

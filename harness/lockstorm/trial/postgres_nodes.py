@@ -21,7 +21,7 @@ UNION SELECT pid || ' with an open transaction' FROM pg_stat_activity WHERE stat
 class PostgresNodes(Nodes[PostgresServer]):
     """The scheduler watches their processes instead of sending them a PING."""
 
-    title = "PostgreSQL"
+    title, program = "PostgreSQL", "postgres"
     touch = struct.pack("!II", 8, 80877103)  # SSLRequest
     remains_of = "session"
 
@@ -120,7 +120,7 @@ class PostgresNodes(Nodes[PostgresServer]):
 
     def versions(self) -> dict[str, str]:
         pooler = {"pgbouncer": pgbouncer_version()} if self.poolers else {}
-        return {"postgres": self.master(self.known[0]).version(), **pooler}
+        return {self.program: self.master(self.known[0]).version(), **pooler}
 
     def remains(self) -> dict[bytes, int]:
         """What sessions hold. Rows do not count: a row stays when its lease has expired."""

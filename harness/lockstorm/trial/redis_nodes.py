@@ -26,7 +26,8 @@ UNCOUNTED_COMMANDS = ("ping", "time", "info", "hello", "wait", "replconf", "psyn
 
 
 class RedisNodes(Nodes[RedisServer]):
-    title = "Redis"
+    title, program = "Redis", "redis-server"
+    link_option = "STEPPED"
     touch = b"*1\r\n$4\r\nPING\r\n"
 
     def __init__(self, trial: TrialContext) -> None:
@@ -125,11 +126,11 @@ class RedisNodes(Nodes[RedisServer]):
     # --- the interface of Nodes ---
 
     def address(self, client: Client, node: RedisServer) -> str:
-        option = "TIMED" if self.trial.lock.adapter else "STEPPED"  # a library does not say how long BLPOP is to wait
+        option = "TIMED" if self.trial.lock.adapter else ""  # a library does not say how long BLPOP is to wait
         return self.link(client, node, self.master(node).socket, option=option)
 
     def versions(self) -> dict[str, str]:
-        return {"redis-server": self.known[0].version()}
+        return {self.program: self.known[0].version()}
 
     def commands(self) -> int:
         return sum(

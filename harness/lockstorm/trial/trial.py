@@ -27,7 +27,7 @@ from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import check_built, check_installed
 from lockstorm.servers.topology import tagged
-from lockstorm.trial.attached_nodes import AttachedNodes
+from lockstorm.trial.attached_nodes import NODES, AttachedNodes
 from lockstorm.trial.client import Client
 from lockstorm.trial.client_groups import patience, served_ms
 from lockstorm.trial.etcd_nodes import EtcdNodes
@@ -50,13 +50,6 @@ from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
 
 BOUND_LEASES, BOUND_SLEEP_MS = 2, 2_000  # a lease that runs out, one of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
-
-NODES: dict[str, type[AnyNodes]] = {
-    "redis": RedisNodes,
-    "postgres": PostgresNodes,
-    "etcd": EtcdNodes,
-    "zookeeper": ZooKeeperNodes,
-}
 
 
 class Trial:

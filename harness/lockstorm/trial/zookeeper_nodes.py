@@ -13,7 +13,8 @@ ANY_INTERFACE = "0.0.0.0"  # which process/preload/loopback.c makes the loopback
 
 
 class ZooKeeperNodes(Nodes[ZooKeeperServer]):
-    title = "ZooKeeper"
+    title, program = "ZooKeeper", "zookeeper"
+    by_tcp = True
     touch = b"srvr"
     remains_of = "ephemeral node"
 
@@ -80,7 +81,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         server.calibrate(library().scheduler_server_wall_us(self.trial.scheduler, server.number))
 
     def address(self, client: Client, node: ZooKeeperServer) -> str:
-        return self.link(client, node, node.address, by_tcp=True)
+        return self.link(client, node, node.address)
 
     def addresses(self, client: Client) -> list[str]:
         """Each client begins with another server, so that not all use the same one."""
@@ -89,7 +90,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         return [*addresses[first:], *addresses[:first]]
 
     def versions(self) -> dict[str, str]:
-        return {"zookeeper": self.known[0].version(), "java": java_version()}
+        return {self.program: self.known[0].version(), "java": java_version()}
 
     def remains(self) -> dict[bytes, int]:
         """A server tells the number of ephemeral nodes, not their names."""
