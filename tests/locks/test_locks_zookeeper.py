@@ -341,7 +341,7 @@ def first_answer(ask: Callable[[], Result]) -> Result:
 def test_a_lock_and_its_token_survive_the_leaders_end() -> None:
     with ensemble() as (running, holder, other, leader):
         token = holder.acquire().token
-        leader.crash()
+        leader.close()
         assert_kept(running, holder, other, token)
         assert running.zookeeper.leader is not leader
 
@@ -444,7 +444,7 @@ def test_without_a_majority_nobody_is_given_the_lock_and_tokens_rise_after_it() 
         token = holder.acquire().token
         others = [server for server in running.zookeeper.known if server is not leader]
         for server in others:
-            server.crash()
+            server.close()
         assert other.acquire(wait_ms=0).outcome is Outcome.UNKNOWN
         for server in others:
             server.restart()

@@ -11,6 +11,7 @@ from lockstorm.gate.gate_policy import read_policy
 from lockstorm.scenario.deployment_effects import play_deployed
 from lockstorm.scenario.play import deployment_result, play, prepare_trial
 from lockstorm.servers.deployment import deployment_named
+from lockstorm.servers.ensemble_settings import lease_bounds
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import TrialSettings, lease_late_in
 from tests.helpers.support import ENVIRONMENT, lockstorm, trial
@@ -186,7 +187,7 @@ def test_timeouts_that_fit_each_other_are_taken_in_any_order(tmp_path: Path) -> 
         "election-timeout = 5000\nheartbeat-interval = 300",
     ):
         found = deployment_named(policy(tmp_path, f"[deployment.etcd]\n{text}\n"))
-        assert found.lease_bounds("etcd").least_ms == 8_000
+        assert lease_bounds("etcd", found.given("etcd")).least_ms == 8_000
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_no_port_of_a_server_can_be_taken_before_it_listens(
 def test_the_port_of_a_server_that_is_down_stays_its_own() -> None:
     with trial("zookeeper") as running:
         (server,) = running.zookeeper.known
-        server.crash()
+        server.close()
         assert is_taken(server.port)
         server.restart()
         assert "Mode: standalone" in server.ask("srvr")

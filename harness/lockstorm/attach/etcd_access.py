@@ -9,22 +9,19 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from lockstorm.attach.run_names import PREFIX, key_prefixes
 from lockstorm.attach.server_access import ANY_LEASE_MS, ServerAccess, ServerLine, ServerSurvey
 from lockstorm.attach.server_address import ServerAddress, place
 from lockstorm.attach.transport import CONNECT_LIMIT_S, Login, Seed, first_answer, not_answered_as
 from lockstorm.base.errors import UsageError
+from lockstorm.servers.etcd_server import EVERY_KEY, MS_PER_S, EtcdJson
 
 GRANT, LEASES = "/v3/lease/grant", "/v3/lease/leases"
-EVERY_KEY = base64.b64encode(b"\0").decode()  # as both ends of a range: all keys
 UNAUTHORIZED = b"HTTP/1.1 401"
 NEEDS_LOGIN, WRONG_LOGIN, NOT_ENABLED = "user name is empty", "authentication failed", "not enabled"
 NOT_PERMITTED = "permission denied"
 PROBED_TTL_S = 1  # the shortest lease that can be asked for
-MS_PER_S = 1000
-EtcdAnswer = dict[str, Any]  # JSON of etcd; few fields are read
 
 
 class EtcdRefusal(Exception):
@@ -145,7 +142,7 @@ class EtcdAccess(ServerAccess):
 
     # --- requests ---
 
-    def _ask(self, path: str, question: Mapping[str, object], token: str | None = None) -> EtcdAnswer:
+    def _ask(self, path: str, question: Mapping[str, object], token: str | None = None) -> EtcdJson:
         """The answer of the first member that gives one; raises UsageError."""
         if token is None and self.address.user and not self._token:
             self._log_in()
@@ -160,10 +157,10 @@ class EtcdAccess(ServerAccess):
                 ) from None
             raise UsageError(f"{self.address.shown} refuses {path}: {refusal}") from None
 
-    def _ask_plainly(self, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
+    def _ask_plainly(self, path: str, question: Mapping[str, object], token: str) -> EtcdJson:
         return first_answer(self.address.seeds, lambda seed: self._ask_one(seed, path, question, token))
 
-    def _ask_one(self, seed: Seed, path: str, question: Mapping[str, object], token: str) -> EtcdAnswer:
+    def _ask_one(self, seed: Seed, path: str, question: Mapping[str, object], token: str) -> EtcdJson:
         with contextlib.closing(http.client.HTTPConnection(*seed, timeout=CONNECT_LIMIT_S)) as connection:
             connection.sock = self.transport.open(seed)
             with self.explained(seed, connection.sock):
@@ -177,9 +174,9 @@ class EtcdAccess(ServerAccess):
         return not_answered_as(seed, "etcd") if is_no_http else ""  # a lost connection can be both
 
 
-def _said_by(seed: Seed, status: int, text: bytes) -> EtcdAnswer:
+def _said_by(seed: Seed, status: int, text: bytes) -> EtcdJson:
     try:
-        said: EtcdAnswer = json.loads(text)
+        said: EtcdJson = json.loads(text)
         if status == http.client.OK and isinstance(said, dict):
             return said
         refusal = str(said.get("error") or said["message"])

@@ -146,7 +146,8 @@ def parse_address(url: str) -> ServerAddress:
     """Raises UsageError for what is no URL of servers that attach knows."""
     parts = PARTS.fullmatch(url)
     if not parts or parts["scheme"] not in SCHEMES:
-        raise UsageError(f"{_without_login(url)!r} is no URL of servers that attach knows: give {EVERY_FORM}")
+        shown = re.sub(r"://.*@", "://", url)  # it may have a password
+        raise UsageError(f"{shown!r} is no URL of servers that attach knows: give {EVERY_FORM}")
     scheme = SCHEMES[parts["scheme"]]
     user, _, hosts = parts["places"].rpartition("@")
     if WITH_PASSWORD.match(url):
@@ -180,10 +181,6 @@ def _with_path(address: ServerAddress, path: str, sslmode: SslMode) -> ServerAdd
     if address.service == "etcd" and words:
         raise UsageError(f"{address.url} names {'/'.join(words)!r}, and etcd has no databases: give {FORMS['etcd']}")
     return ServerAddress(**{**known, "name": "".join(f"/{word}" for word in words)})
-
-
-def _without_login(url: str) -> str:
-    return re.sub(r"://.*@", "://", url)
 
 
 def _read_seed(url: str, text: str, scheme: Scheme) -> tuple[str, int]:

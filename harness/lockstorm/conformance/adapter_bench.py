@@ -136,7 +136,8 @@ class AdapterBench:
         return UnixNode(str(server.socket))
 
     def lease_left_ms(self, key: str) -> int:
-        """The longest remaining time of a key of redis-servers. Those of a cluster answer for their own slots only."""
+        """The longest remaining time of a key of redis-servers; -1: it has no end. Those of a cluster answer for their
+        own slots only."""
         import redis
 
         left_ms = [NO_KEY]
@@ -164,13 +165,11 @@ def must_answer(answer: AdapterAnswer, outcome: str, reason: str) -> AdapterAnsw
     return answer
 
 
-def _pids(server: BenchServer) -> list[int]:
-    return server.pids() if isinstance(server, PostgresServer) else [server.process.pid]
-
-
 @contextlib.contextmanager
 def silent(servers: Sequence[BenchServer]) -> Iterator[None]:
-    pids = [pid for server in servers for pid in _pids(server)]
+    pids: list[int] = []
+    for server in servers:
+        pids += server.pids() if isinstance(server, PostgresServer) else [server.process.pid]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     try:

@@ -204,11 +204,6 @@ def cancels(bench: AdapterBench) -> None:
 # --- forms, leases, modes ---
 
 
-def remaining_ms(bench: AdapterBench, facts: AdapterFacts, resource: str) -> int:
-    """Of the lease key: -1: it has no end, -2: there is no such key."""
-    return bench.lease_left_ms(facts.key_of(resource))
-
-
 def check_remaining_lease(what: str, found_ms: int, expected_ms: int, unit_ms: int, asked: float) -> None:
     """`asked`: when the lease was asked for, by time.monotonic(). The library may round to its unit."""
     passed_ms = (time.monotonic() - asked) * 1000
@@ -262,7 +257,7 @@ def check_grant_lease(
 ) -> None:
     """Of a grant; None: it has no end."""
     facts = bench_facts(bench)
-    found_ms = remaining_ms(bench, facts, resource)
+    found_ms = bench.lease_left_ms(facts.key_of(resource))
     if found_ms == -2:
         raise ProtocolError(f"{what}: there is no key {facts.key_of(resource)!r}, whose lease its hello says it is")
     if expected_ms is not None:
@@ -302,9 +297,8 @@ def renews_for_a_time(bench: AdapterBench) -> None:
     one.granted("the lock is free")
     lease_ms, began = -(-GIVEN_MS // unit_ms) * unit_ms, time.monotonic()
     must_answer(one.ask("renew", lease_ms=lease_ms), "ok", "it holds the lock")
-    check_remaining_lease(
-        "a renewal with lease_ms", remaining_ms(bench, facts, bench.resource), lease_ms, unit_ms, began
-    )
+    left_ms = bench.lease_left_ms(facts.key_of(bench.resource))
+    check_remaining_lease("a renewal with lease_ms", left_ms, lease_ms, unit_ms, began)
 
 
 def answers_token(bench: AdapterBench) -> None:

@@ -25,7 +25,7 @@ def on_core(core: int) -> Iterator[None]:
 def claimed_cores(count: int) -> Iterator[list[int]]:
     """So many of the cores on which this process may run: first those that no other driver has claimed, the one on
     which it runs before the others. If there are fewer, they are named more than once."""
-    own = _own_core()
+    own = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[36])  # where this process runs
     cores = sorted(os.sched_getaffinity(0), key=lambda core: (core != own, core))
     with contextlib.ExitStack() as claims:
         free: list[int] = []
@@ -47,7 +47,3 @@ def _claim(core: int) -> socket.socket | None:
         claim.close()
         return None
     return claim
-
-
-def _own_core() -> int:
-    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[36])

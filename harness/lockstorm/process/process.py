@@ -168,10 +168,6 @@ class Reaper:
         self.close()
         return reason
 
-    @property
-    def lives(self) -> bool:
-        return self.process.poll() is None
-
     def tell(self, lines: bytes) -> None:
         assert self.process.stdin
         self.process.stdin.write(lines)
@@ -210,7 +206,7 @@ def _take_reaper(program: str) -> Reaper:
         if reaper.program == program and reaper.driver == os.getpid():
             with contextlib.suppress(ValueError):  # another thread has taken it
                 _idle_reapers.remove(reaper)
-                if reaper.lives:
+                if reaper.process.poll() is None:
                     return reaper
                 reaper.close()
                 break

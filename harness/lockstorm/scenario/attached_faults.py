@@ -42,7 +42,16 @@ class TeamFaultRun:
         self._trial, self._fault, self._gateway = trial, fault, gateway
         self._limit_s = fault.limit_ms / 1000
 
-    def inject(self) -> None:
+    def play(self) -> None:
+        try:
+            self._inject()
+            self._pass(self._fault.lasts_ms / 1000)
+            self._heal()
+        except BaseException:
+            self._heal_after_failure()
+            raise
+
+    def _inject(self) -> None:
         """Injects and proves it. Raises Inconclusive, with what the command printed, if that fails."""
         fault = self._fault
         self._trial.recorder.is_disturbed = True
@@ -68,10 +77,7 @@ class TeamFaultRun:
             why = done.explained(self._limit_s)
             raise Inconclusive(f"the fault {self._fault.name} was not proved within {self._limit_s:g} s: prove {why}")
 
-    def last(self) -> None:
-        self._pass(self._fault.lasts_ms / 1000)
-
-    def heal(self) -> None:
+    def _heal(self) -> None:
         fault = self._fault
         if fault.heal:
             done = self._run(fault.heal, self._limit_s)
@@ -82,7 +88,7 @@ class TeamFaultRun:
         else:
             self._note(Kind.FAULT_HEAL, True)
 
-    def heal_after_failure(self) -> None:
+    def _heal_after_failure(self) -> None:
         """The trial has failed: the next one must find healthy servers. If this fails too, the gateway heals at the
         end of the command."""
         self._gateway.ask(GatewayRequest("end-command"))
@@ -110,17 +116,7 @@ class TeamFaultRun:
 
 def _play(trial: Trial, fault: TeamFaultRun) -> None:
     clients = trial.clients(trial.settings.clients or CLIENTS)
-    work_under(trial, clients, lambda: None if trial.control else _break(fault))
-
-
-def _break(fault: TeamFaultRun) -> None:
-    try:
-        fault.inject()
-        fault.last()
-        fault.heal()
-    except BaseException:
-        fault.heal_after_failure()
-        raise
+    work_under(trial, clients, lambda: None if trial.control else fault.play())
 
 
 def work_under(trial: Trial, clients: list[Client], disturb: Callable[[], object]) -> None:

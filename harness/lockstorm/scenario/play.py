@@ -28,6 +28,7 @@ from lockstorm.results.verdict import (
 )
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
+from lockstorm.servers.ensemble_settings import lease_bounds, silence_of_leader_ms
 from lockstorm.servers.services import check_lease, is_table, lease_at_least, real_time_reason
 from lockstorm.trial.client_groups import grouped, many_lease_ms
 from lockstorm.trial.settings import (
@@ -164,7 +165,7 @@ def lease_on(deployment: Deployment | None, lock: LockEntry, chosen_ms: int | No
     UsageError for a chosen one that they would change."""
     if not deployment:
         return chosen_ms or lease_at_least(lock, usual_ms)
-    bounds = deployment.lease_bounds(lock.service)
+    bounds = lease_bounds(lock.service, deployment.given(lock.service))
     if chosen_ms and bounds.fit(chosen_ms) != chosen_ms:
         raise UsageError(f"a lease of {chosen_ms} ms: {lock.service} grants {bounds.words}")
     return chosen_ms or lease_at_least(lock, bounds.fit(usual_ms))
@@ -314,7 +315,7 @@ def _usual_lease_ms(
         return scenario.virtual_lease_ms
     patience_ms = deployment.elections.patience_ms(scenario.topology) if deployment else None
     if deployment and scenario.settings.get("nodes", 1) > 1:
-        patience_ms = deployment.silence_ms(lock.service)
+        patience_ms = silence_of_leader_ms(lock.service, deployment.given(lock.service))
     lease_ms = scenario.real_control_lease_ms if control else scenario.real_lease_ms
     return lease_ms + PATIENCES_IN_LEASE * (patience_ms or 0)
 

@@ -19,13 +19,9 @@ from lockstorm.servers.deployment_tables import (
 from lockstorm.servers.ensemble_settings import (
     MEMBERS,
     SCENARIO_COUNTS,
-    LeaseBounds,
     by_name,
     ensemble_in_virtual_time,
-    lease_bounds,
-    lease_late_by_settings_ms,
     read_ensemble,
-    silence_of_leader_ms,
 )
 from lockstorm.servers.postgres_server import refusal_by_postgres
 from lockstorm.servers.redis_config import (
@@ -38,6 +34,7 @@ from lockstorm.servers.redis_config import (
     divide,
     read_redis_config,
     replicas_needed,
+    settings_in,
 )
 from lockstorm.servers.topology import TOPOLOGIES, Elections
 
@@ -69,16 +66,9 @@ class Deployment:
             return self.is_redis_configured
         return bool(self.of(service)) or any(each.service == service for each in self.changed)
 
-    def lease_bounds(self, service: str) -> LeaseBounds:
-        return lease_bounds(service, by_name(self.of(service)))
-
-    def silence_ms(self, service: str) -> int:
-        """How long its servers wait for a silent leader; 0: as long as in any trial."""
-        return silence_of_leader_ms(service, by_name(self.of(service)))
-
-    def lease_late_ms(self, service: str) -> int:
-        """How much later than usual its servers end a lease."""
-        return lease_late_by_settings_ms(service, by_name(self.of(service)))
+    def given(self, service: str) -> dict[str, str]:
+        """The values of the settings by their names."""
+        return by_name(self.of(service))
 
     def on(self, service: str, time: str, nodes: int) -> "tuple[Deployment, int]":
         """What a trial in this kind of time makes of it, and its number of etcd or ZooKeeper servers. `nodes`: those
@@ -98,7 +88,7 @@ class Deployment:
     @property
     def waits_for_standby(self) -> bool:
         """Whether a commit on PostgreSQL is answered only when a standby has it."""
-        given = {each.name: each.value for each in self.of("postgres")}
+        given = self.given("postgres")
         return bool(given.get(POSTGRES_SETTINGS[1])) and given.get(POSTGRES_SETTINGS[0]) not in ("off", "local")
 
     def in_time(self, time: str) -> "Deployment":
@@ -143,9 +133,7 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
         table.checked("server", lambda: paths.redis_server(server, "server"))
     settings = table.checked("config", lambda: read_redis_config(home / config)) if config else ()
     given = table.table("redis")
-    own = tuple(
-        RedisSetting(name.lower(), _value_of(given, name), f"{table.file}:{given.line(name)}") for name in given.values
-    )
+    own = [setting for _, setting in settings_in(given)]
     replicas = table.number("replicas", 0, REPLICAS_LIMIT, 0) or 0
     topologies = tuple(each for each in TOPOLOGIES if each in table.values)
     found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
@@ -161,8 +149,7 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
 def with_postgresql(deployment: Deployment, table: TomlTable) -> Deployment:
     """The deployment with the settings of PostgreSQL that count; its server checks them."""
     kept, changed = list[RedisSetting](), list[ChangedSetting]()
-    for name in table.values:
-        setting = RedisSetting(name.lower(), _value_of(table, name), f"{table.file}:{table.line(name)}")
+    for name, setting in settings_in(table):
         if setting.name not in POSTGRES_SETTINGS:
             changed.append(ChangedSetting(setting, NO_EFFECT, "postgres"))
             continue
@@ -201,12 +188,3 @@ def _deployment_of(settings: Iterable[RedisSetting], replicas: int, server: str 
         check_redis_settings(paths.redis_server(server), kept)
     found = Deployment(changed=changed, replicas=needed, server=server, is_redis_configured=True)
     return found.only("redis", kept)
-
-
-def _value_of(table: TomlTable, name: str) -> str:
-    value = table.values[name]
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int) or (isinstance(value, str) and value.strip() and "\n" not in value):
-        return str(value).strip()
-    raise table.error(name, f"{name} has to be a text, a number, or true or false")

@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
@@ -11,7 +11,15 @@ from functools import cache
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, NotInstalled
 from lockstorm.base.toml_table import TomlTable
-from lockstorm.servers.redis_config import ACCESS, PLACE, PROCESS, ChangedSetting, RedisSetting, chosen_by_trial
+from lockstorm.servers.redis_config import (
+    ACCESS,
+    PLACE,
+    PROCESS,
+    ChangedSetting,
+    RedisSetting,
+    chosen_by_trial,
+    settings_in,
+)
 
 MEMBERS = "members"  # of a lock's etcd or ensemble; no setting of the server
 MEMBERS_LIMIT = 7
@@ -92,8 +100,8 @@ class LeaseBounds:
 def read_ensemble(table: TomlTable, service: str) -> tuple[tuple[RedisSetting, ...], tuple[ChangedSetting, ...]]:
     """The settings that the servers of a trial take, and those that it changes. Raises UsageError with the line."""
     kept, changed = list[RedisSetting](), list[ChangedSetting]()
-    for key, name, value in _flat(table):
-        setting = RedisSetting(name, value, f"{table.file}:{table.line(key)}")
+    for key, setting in settings_in(table, dotted=True):
+        name = setting.name
         if name == MEMBERS:
             table.number(MEMBERS, 1, MEMBERS_LIMIT)
         elif why := chosen_by_trial(name, CHOSEN_IN_ENSEMBLES[service]):
@@ -101,24 +109,11 @@ def read_ensemble(table: TomlTable, service: str) -> tuple[tuple[RedisSetting, .
             continue
         elif service == "zookeeper":
             _check_zookeeper(table, name)
-        elif reason := refusal_by_etcd(((name, value),)):
+        elif reason := refusal_by_etcd(((name, setting.value),)):
             raise table.error(key, f"etcd refuses {name}: {reason}")
         kept.append(setting)
     _check_together(table, service, kept)
     return tuple(kept), tuple(changed)
-
-
-def _flat(table: TomlTable) -> Iterator[tuple[str, str, str]]:
-    """Key, name and value of each setting. TOML makes a table of a name with a dot in it."""
-    for key, value in table.values.items():
-        inside = value.items() if isinstance(value, dict) else [("", value)]
-        for rest, each in inside:
-            if isinstance(each, bool):
-                yield key, f"{key}.{rest}" if rest else key, "true" if each else "false"
-            elif isinstance(each, int) or (isinstance(each, str) and each.strip() and "\n" not in each):
-                yield key, f"{key}.{rest}" if rest else key, str(each).strip()
-            else:
-                raise table.error(key, f"{key} has to be a text, a number, or true or false")
 
 
 def _check_zookeeper(table: TomlTable, name: str) -> None:

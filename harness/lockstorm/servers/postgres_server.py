@@ -84,18 +84,6 @@ REPLICATION = {
 }
 
 
-def standing_clock(clock: Path, near: str) -> list[str]:
-    """The environment of a server under libfaketime, whose clock shows the time in this file's first line, with the
-    library that keeps its processes in one session."""
-    return [
-        f"LD_PRELOAD={paths.libfaketime()} {near}",
-        f"FAKETIME_TIMESTAMP_FILE={clock}",
-        "FAKETIME_NO_CACHE=1",
-        "FAKETIME_DONT_FAKE_MONOTONIC=1",
-        "TZ=UTC",
-    ]
-
-
 def conninfo(directory: Path | str, port: int = PORT) -> str:
     """The connection string of libpq for the socket of this port in this directory."""
     quoted = str(directory).replace("\\", r"\\").replace("'", r"\'")
@@ -226,7 +214,15 @@ class PostgresServer:
 
     def _start(self) -> Process:
         command = server_command(self.directory, self.sockets, self._options)
-        environment = standing_clock(self.clock, self._near_library()) if self.clock else []
+        environment: list[str] = []
+        if self.clock:  # shows the time in this file's first line
+            environment = [
+                f"LD_PRELOAD={paths.libfaketime()} {self._near_library()}",
+                f"FAKETIME_TIMESTAMP_FILE={self.clock}",
+                "FAKETIME_NO_CACHE=1",
+                "FAKETIME_DONT_FAKE_MONOTONIC=1",
+                "TZ=UTC",
+            ]
         return self._sandbox.start(self.name, command, environment=environment, user=self._user)
 
     @property

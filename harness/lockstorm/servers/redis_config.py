@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.read_file import read_text
+from lockstorm.base.toml_table import TomlTable
 
 PLACE = "each server of a trial has a directory and a socket of its own"
 PROCESS = "the trial starts and ends its servers itself"
@@ -86,6 +87,22 @@ class ChangedSetting:
     setting: RedisSetting
     why: str
     service: str = "redis"
+
+
+def settings_in(table: TomlTable, *, dotted: bool = False) -> Iterator[tuple[str, RedisSetting]]:
+    """The settings of a table of a policy, each with its key. `dotted`: TOML makes tables of names with dots in them,
+    and a flag is true or false instead of yes or no."""
+    yes, no = ("true", "false") if dotted else ("yes", "no")
+    for key, value in table.values.items():
+        for rest, each in value.items() if dotted and isinstance(value, dict) else [("", value)]:
+            if isinstance(each, bool):
+                text = yes if each else no
+            elif isinstance(each, int) or (isinstance(each, str) and each.strip() and "\n" not in each):
+                text = str(each).strip()
+            else:
+                raise table.error(key, f"{key} has to be a text, a number, or true or false")
+            name = f"{key}.{rest}" if rest else key
+            yield key, RedisSetting(name if dotted else name.lower(), text, f"{table.file}:{table.line(key)}")
 
 
 def read_redis_config(file: Path, depth: int = 0) -> tuple[RedisSetting, ...]:

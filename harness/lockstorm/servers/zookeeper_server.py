@@ -19,6 +19,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
 from lockstorm.process.process import Process, Sandbox
+from lockstorm.servers.redis_server import mapped_clock
 from lockstorm.servers.zookeeper_wire import ZooKeeperConnection, ask_word, version_in
 
 ASK_LIMIT_S = CONNECTION_LIMIT_S
@@ -102,7 +103,10 @@ class ZooKeeperServer:
         write_settings(self.configuration, lines)
 
     def _start(self) -> Process:
-        environment = frozen_clock(self.clock) if self.clock else [f"LD_PRELOAD={paths.own_library('loopback')}"]
+        if self.clock:  # every clock: sessions go by the monotonic one
+            environment = [*mapped_clock(self.clock), "LOCKSTORM_CLOCK_ALL=1"]
+        else:
+            environment = [f"LD_PRELOAD={paths.own_library('loopback')}"]
         with class_archive(self._sandbox) as classes:
             command = java_command(self.configuration, f"-XX:SharedArchiveFile={classes}")
             return self._sandbox.start(self.name, command, environment=environment)
@@ -152,9 +156,6 @@ class ZooKeeperServer:
                     connection.delete(path)
             connection.close()
 
-    def ephemeral_nodes(self) -> int:
-        return int(self.value("zk_ephemerals_count"))
-
     def timer(self) -> int:
         """The thread that ends sessions. It may get its name only after another thread has answered `ready`."""
         limit = HangLimit(START_LIMIT_S)
@@ -183,10 +184,6 @@ class ZooKeeperServer:
     def version(self) -> str:
         return version_in(self.ask("srvr"), "?")
 
-    def crash(self) -> None:
-        """Kills it: connections end, sessions do not; the next process continues them."""
-        self.process.end()
-
     def restart(self) -> None:
         """Starts it again after its process has ended, with its data: sessions continue."""
         self.process.wait()
@@ -194,22 +191,12 @@ class ZooKeeperServer:
         self.ready()
 
     def close(self) -> None:
-        """Kills it, for it has nothing to save."""
+        """Kills it: connections end, sessions do not; the next process continues them."""
         self.process.end()
 
 
 def number_of(name: str) -> int:
     return int(name.rpartition("-")[2])
-
-
-def frozen_clock(clock: Path) -> list[str]:
-    """The environment of a server whose every clock is this file: sessions go by the monotonic one."""
-    return [
-        f"LD_PRELOAD={paths.own_library('preload')}",
-        f"LOCKSTORM_CLOCK_PAGE={clock}",
-        "LOCKSTORM_CLOCK_ALL=1",
-        "TZ=UTC",
-    ]
 
 
 def zookeeper_settings(data: Path, port: int, tick_ms: int) -> dict[str, object]:

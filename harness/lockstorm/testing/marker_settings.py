@@ -52,14 +52,9 @@ def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> GivenSettin
         if marker.args:
             raise UsageError(f'{where}: {marker.args[0]!r} has no name: write {MARKER}(lock="redlock"), say')
         settings = durations_read(where, marker.kwargs, TrialSettings)
-        _check_all(where, settings)
+        check_given(where, settings)
         given = _merged(given, settings)
     return _merged(given, changes)
-
-
-def check_changes(item: pytest.Item, changes: Mapping[str, Any]) -> None:
-    """Raises UsageError for a setting in a call of a fixture that does not exist or is not of its type."""
-    _check_all(item.nodeid, changes)
 
 
 def trial_settings(item: pytest.Item, given: Mapping[str, Any], scenario: str, *, by_hand: bool) -> TrialSettings:
@@ -100,7 +95,8 @@ def _merged(farther: Mapping[str, Any], closer: Mapping[str, Any]) -> GivenSetti
     return {**{name: value for name, value in farther.items() if name not in replaced}, **closer}
 
 
-def _check_all(where: str, settings: Mapping[str, Any]) -> None:
+def check_given(where: str, settings: Mapping[str, Any]) -> None:
+    """Raises UsageError for a setting that does not exist or is not of its type."""
     options = options_of(TrialSettings)
     known = [*LOCKS, *options, *BY_HAND_FIELDS]
     for name, value in settings.items():

@@ -24,7 +24,7 @@ from lockstorm.testing.kept_trials import KeptTrials
 from lockstorm.testing.marker_settings import (
     LOCKS,
     GivenSettings,
-    check_changes,
+    check_given,
     durations_read,
     given_settings,
     lock_of,
@@ -149,7 +149,7 @@ class TrialRunner:
 
     def _given(self, changes: GivenSettings) -> GivenSettings:
         changes = durations_read(self.item.nodeid, changes, TrialSettings)
-        check_changes(self.item, changes)
+        check_given(self.item.nodeid, changes)
         return given_settings(self.item, changes)
 
     @contextlib.contextmanager

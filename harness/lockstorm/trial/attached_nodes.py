@@ -32,10 +32,14 @@ class AttachedServer:
 
     def __init__(self, name: str, socket: Path, number: int) -> None:
         self.name, self.socket, self.number = name, socket, number
+        self.seen_version = ""
 
     @property
     def process(self) -> Process:
         raise UsageError(f"lockstorm did not start {self.name}, so it cannot end or pause it: see attach --fault")
+
+    def version(self) -> str:
+        return self.seen_version
 
     def restart(self) -> None:
         raise UsageError(f"lockstorm did not start {self.name}, so it cannot restart it: see attach --fault")
@@ -77,7 +81,6 @@ class AttachedNodes(Nodes[AttachedServer]):
         like = NODES[self._gateway.address.service]
         self.program, self.touch, self.remains_of = like.program, like.touch, like.remains_of
         self.link_option, self.by_tcp = like.link_option, like.by_tcp
-        self._version = ""
 
     def start(self) -> None:
         check_service(self._gateway.address, self.trial.lock)
@@ -90,7 +93,7 @@ class AttachedNodes(Nodes[AttachedServer]):
     def ready(self) -> None:
         self._gateway.begin_trial()
         try:
-            self._version = self._gateway.survey().version
+            self.known[0].seen_version = self._gateway.survey().version
         except UsageError as reason:
             raise Inconclusive(str(reason)) from None
 
@@ -98,9 +101,6 @@ class AttachedNodes(Nodes[AttachedServer]):
         file = node.socket.name if self._gateway.address.service == "postgres" else ""
         address = self.link(client, node, node.socket, file=file)
         return self._gateway.address_for_client(conninfo(Path(address).parent) if file else address)
-
-    def versions(self) -> dict[str, str]:
-        return {self.program: self._version}
 
     def remains(self) -> dict[bytes, int]:
         return self._gateway.remains()

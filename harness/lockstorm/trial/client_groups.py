@@ -24,7 +24,7 @@ def grouped(settings: TrialSettings, lock: LockEntry, clients: int, *, stored: b
         raise UsageError(f"{clients:,} clients: more than {CLIENT_LIMIT} share processes, {reason}")
     if clients > GROUPED_CLIENT_LIMIT:
         raise UsageError(f"{clients:,} clients: at most {GROUPED_CLIENT_LIMIT:,}")
-    connections = connections_of(lock)
+    connections = 2 if lock.waits == "push" else 1  # to each server: one that is subscribed carries no commands
     _check_descriptors(lock, clients, connections, stored=stored)
     options = ("--maxclients", str(clients * connections + OWN_DESCRIPTORS), "--tcp-backlog", str(BACKLOG))
     return replace(
@@ -45,11 +45,6 @@ def not_grouped_reason(lock: LockEntry) -> str:
     if lock.plugin and lock.plugin.elsewhere:
         return f"and {lock.name} may stop all of them: it {', '.join(lock.plugin.elsewhere)}"
     return ""
-
-
-def connections_of(lock: LockEntry) -> int:
-    """How many connections a waiting client has to each server: one that is subscribed carries no commands."""
-    return 2 if lock.waits == "push" else 1
 
 
 def _check_descriptors(lock: LockEntry, clients: int, connections: int, *, stored: bool) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.servers.ensemble_settings import by_name, etcd_options
+from lockstorm.servers.ensemble_settings import etcd_options
 from lockstorm.servers.etcd_server import EtcdServer, leader_of
 from lockstorm.servers.services import REAL_TIME_ONLY, check_lease
 from lockstorm.trial.client import Client
@@ -22,7 +22,7 @@ class EtcdNodes(Nodes[EtcdServer]):
         self.refuse_redis_settings()
         if settings.settable_clocks:
             raise Inconclusive(f"nothing sets the clock of etcd: {REAL_TIME_ONLY['etcd']}")
-        given = by_name(settings.deployment.of("etcd")) if settings.deployment else {}
+        given = settings.deployment.given("etcd") if settings.deployment else {}
         own = dict(etcd_options(given))
         self.known = [EtcdServer(self.trial.sandbox, f"etcd-{each + 1}") for each in range(settings.nodes)]
         for server in self.known:
@@ -45,9 +45,6 @@ class EtcdNodes(Nodes[EtcdServer]):
 
     def address(self, client: Client, node: EtcdServer) -> str:
         return self.link(client, node, node.socket)
-
-    def versions(self) -> dict[str, str]:
-        return {self.program: self.known[0].version()}
 
     def remains(self) -> dict[bytes, int]:
         return self.known[0].keys()

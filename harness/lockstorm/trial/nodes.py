@@ -24,6 +24,8 @@ class Server(Protocol):
     @property
     def process(self) -> Process: ...
 
+    def version(self) -> str: ...
+
     def restart(self) -> None:
         """Starts it again after its process has ended; returns when it answers."""
 
@@ -81,9 +83,9 @@ class Nodes(ABC, Generic[Node]):
         """The addresses in the order in which the client tries them."""
         return [self.address(client, node) for node in self.known]
 
-    @abstractmethod
     def versions(self) -> dict[str, str]:
         """Program -> version of the running servers."""
+        return {self.program: self.known[0].version()}
 
     def restart(self, server: Node) -> bool:
         server.restart()

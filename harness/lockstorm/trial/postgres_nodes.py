@@ -7,7 +7,6 @@ from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.native.library import library
-from lockstorm.servers.ensemble_settings import by_name
 from lockstorm.servers.pgbouncer import PgBouncer, pgbouncer_version
 from lockstorm.servers.postgres_server import SOCKET, PostgresServer, conninfo
 from lockstorm.trial.client import Client
@@ -52,7 +51,7 @@ class PostgresNodes(Nodes[PostgresServer]):
         frozen, replicated = self.trial.settings.time == "virtual", bool(self.trial.settings.replicas)
         clock = self.trial.sandbox.directory / f"{name}.clock" if frozen else None
         deployment = self.trial.settings.deployment
-        own = by_name(deployment.of("postgres")) if deployment else {}
+        own = deployment.given("postgres") if deployment else {}
         database = PostgresServer(
             self.trial.sandbox, name, clock=clock, replicated=replicated, follows=follows, configured=own
         )

@@ -129,9 +129,6 @@ class RedisNodes(Nodes[RedisServer]):
         option = "TIMED" if self.trial.lock.adapter else ""  # a library does not say how long BLPOP is to wait
         return self.link(client, node, self.master(node).socket, option=option)
 
-    def versions(self) -> dict[str, str]:
-        return {self.program: self.known[0].version()}
-
     def commands(self) -> int:
         return sum(
             count for node in self.known for name, count in node.calls().items() if name not in UNCOUNTED_COMMANDS

@@ -12,6 +12,7 @@ from lockstorm.base.option_fields import option
 from lockstorm.results.lock_entry import LockEntry, Topology
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.deployment import ENSEMBLES, Deployment
+from lockstorm.servers.ensemble_settings import lease_late_by_settings_ms
 from lockstorm.servers.services import lease_late_ms
 from lockstorm.servers.topology import Elections
 
@@ -180,8 +181,8 @@ def deployed(settings: TrialSettings, service: str) -> TrialSettings:
 
 def lease_late_in(settings: TrialSettings, lock: LockEntry) -> int:
     """How long after its end a lease may still keep other clients out, on the servers of this trial."""
-    by_deployment = settings.deployment.lease_late_ms(lock.service) if settings.deployment else 0
-    return lease_late_ms(lock) + by_deployment
+    given = settings.deployment.given(lock.service) if settings.deployment else {}
+    return lease_late_ms(lock) + lease_late_by_settings_ms(lock.service, given)
 
 
 def at_pace(settings: TrialSettings, pace: int, *, lease_is_chosen: bool = False) -> TrialSettings:

@@ -23,6 +23,7 @@ from lockstorm.native.library import TaskState
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Sandbox
 from lockstorm.results.verdict import Verdict
+from lockstorm.servers.ensemble_settings import silence_of_leader_ms
 from lockstorm.servers.postgres_server import PostgresServer
 from lockstorm.servers.redis_server import RedisServer
 from lockstorm.servers.services import check_built, check_installed
@@ -317,8 +318,8 @@ class Trial:
     @property
     def silence_ms(self) -> int:
         """How much longer than usual servers with a team's settings wait for a silent leader."""
-        deployment = self.settings.deployment
-        return deployment.silence_ms(self.lock.service) if deployment else 0
+        deployment, service = self.settings.deployment, self.lock.service
+        return silence_of_leader_ms(service, deployment.given(service)) if deployment else 0
 
     @property
     def nodes_pattern(self) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 from lockstorm.base.errors import Inconclusive
 from lockstorm.locks.adapter import is_adapter
 from lockstorm.native.judgement import judge_in_process, read_history, save_history
-from lockstorm.native.library import FLAG_TEXT, FULL, Kind, Message, Outcome, Record, Settings, library
+from lockstorm.native.library import FLAG_TEXT, FULL, Kind, Message, Outcome, Record, Settings, TimeKind, library
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 from lockstorm.trial.settings import TrialSettings
-from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed, time_number
+from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed
 
 # In virtual time nothing is in flight when time passes, so requests that are further apart arrive in their order. The
 # margin is for a client that takes several steps until it stands in a queue.
@@ -26,7 +26,7 @@ class TrialRecorder:
         self.is_disturbed = False  # something was broken, or a client was held inside its lock
         self._scheduler = scheduler
         self._texts: dict[str, int] = {}
-        head = Settings(time=time_number(settings), seed=settings.seed, capacity=settings.history_records)
+        head = Settings(time=TimeKind[settings.time.upper()], seed=settings.seed, capacity=settings.history_records)
         must_succeed(lib.history_create(bytes(path), head, message), message)
         self._history = must_succeed(lib.history_open(bytes(path), message), message)
 

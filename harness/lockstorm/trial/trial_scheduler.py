@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lockstorm.base.errors import Inconclusive, LockstormError, Unanswered
-from lockstorm.native.library import FOREVER, Message, RunResult, library
+from lockstorm.native.library import FOREVER, Message, RunResult, TimeKind, library
 from lockstorm.trial.client_groups import served_ms
 from lockstorm.trial.settings import TrialSettings
 
@@ -49,7 +49,7 @@ class TrialScheduler:
         self._patience_ms = PATIENCE_MS + PATIENCE_LEASES * lease_ms + (settings.duration_ms or 0)
         self._exit = contextlib.ExitStack()
         tasks = TASKS_PER_CLIENT * settings.grouped_clients
-        time_kind = time_number(settings)
+        time_kind = TimeKind[settings.time.upper()]
         must_succeed(lib.shared_page_create_large(bytes(page), time_kind, settings.seed, tasks, message), message)
         self.handle: int = must_succeed(lib.scheduler_open(bytes(page), message), message)
         self._as_parameter_ = self.handle  # what ctypes passes
@@ -134,11 +134,6 @@ class TrialScheduler:
         """Which server, or the proxy, did not answer when the scheduler last waited in vain; "" if it never did."""
         reason: bytes = library().scheduler_unanswered(self)
         return reason.decode(errors="replace")
-
-
-def time_number(settings: TrialSettings) -> int:
-    """The kind of time as the C library numbers it (enum history_time)."""
-    return 1 if settings.time == "virtual" else 2
 
 
 def must_succeed(result: Any, message: Message) -> Any:

@@ -90,11 +90,11 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
         return [*addresses[first:], *addresses[:first]]
 
     def versions(self) -> dict[str, str]:
-        return {self.program: self.known[0].version(), "java": java_version()}
+        return {**super().versions(), "java": java_version()}
 
     def remains(self) -> dict[bytes, int]:
         """A server tells the number of ephemeral nodes, not their names."""
-        return {b"%d" % (each + 1): -1 for each in range(self.known[0].ephemeral_nodes())}
+        return {b"%d" % (each + 1): -1 for each in range(int(self.known[0].value("zk_ephemerals_count")))}
 
     @property
     def leader(self) -> ZooKeeperServer:
