@@ -129,7 +129,6 @@ class EtcdServer:
         return str(self.status()["version"])
 
     def restart(self) -> None:
-        """Starts it again after its process has ended, with its data."""
         self.process.wait()
         for path in (self.socket, self.peer_socket):
             path.unlink(missing_ok=True)

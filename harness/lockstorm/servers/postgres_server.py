@@ -232,7 +232,6 @@ class PostgresServer:
         return self._own_session
 
     def ready(self) -> None:
-        """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
         self._sandbox.await_start("PostgreSQL", self.name, self.process, self._answers, (Inconclusive,))
         if self.clock:
             # libfaketime's shared memory stays mapped; without a name, nothing of it is left when the server is killed.
@@ -243,7 +242,6 @@ class PostgresServer:
         return self.socket.exists() and self.session.value("SELECT 1") == "1"
 
     def time_us(self) -> int:
-        """The server's clock, in us since 1970."""
         return int(self.session.value("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
 
     def version(self) -> str:

@@ -162,7 +162,6 @@ class RedisServer:
             self.link.config_set("port", self.port)
 
     def ready(self) -> None:
-        """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
         self._sandbox.await_start(
             "redis-server",
             self.name,
@@ -219,7 +218,6 @@ class RedisServer:
             raise Inconclusive(f"{acknowledged} of {len(self.replicas)} replicas of {self.name} acknowledge its writes")
 
     def time_us(self) -> int:
-        """The server's clock, in us since 1970."""
         seconds, micros = self._ask("TIME")
         return int(seconds) * 1_000_000 + int(micros)
 

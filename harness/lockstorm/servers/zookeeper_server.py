@@ -121,7 +121,6 @@ class ZooKeeperServer:
         return f"peer-*{self.name}*"
 
     def ready(self) -> None:
-        """Returns when the server answers. Raises Inconclusive with its own log if it does not start."""
         limit, ask_s = HangLimit(START_LIMIT_S, START_ASK_MOST_S), START_ASK_LIMIT_S
         while True:
             try:

@@ -35,7 +35,8 @@ class ClockedServer(Server, Protocol):
 
     clock_step_us: int
 
-    def time_us(self) -> int: ...
+    def time_us(self) -> int:
+        """The clock, in us since 1970."""
 
 
 Node = TypeVar("Node", bound=Server)
