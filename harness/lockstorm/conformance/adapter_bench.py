@@ -44,20 +44,9 @@ def bench_server(entry: LockEntry, sandbox: Sandbox, name: str) -> BenchServer:
     return RedisServer(sandbox, name, clock=None)
 
 
-@dataclass(frozen=True)
-class BenchServers:
-    """Servers for an adapter. `known`: those whose addresses it is given."""
-
-    keeping: Sequence[BenchServer]  # they keep the lock
-    known: Sequence[BenchServer | Sentinel]
-
-    def close(self) -> None:
-        for server in dict.fromkeys([*self.keeping, *self.known]):
-            server.close()
-
-
-def bench_servers(entry: LockEntry, sandbox: Sandbox) -> BenchServers:
-    """Starts the servers of an adapter; they are ready."""
+def bench_servers(entry: LockEntry, sandbox: Sandbox) -> tuple[Sequence[BenchServer], Sequence[BenchServer | Sentinel]]:
+    """Starts the servers of an adapter; they are ready. Those that keep the lock, and those whose addresses it is
+    given."""
     topology = entry.library.topology
     if topology == "single":
         servers = [bench_server(entry, sandbox, f"{entry.service}-{each + 1}") for each in range(entry.nodes)]
@@ -65,7 +54,7 @@ def bench_servers(entry: LockEntry, sandbox: Sandbox) -> BenchServers:
             server.ready()
             if entry.library.tcp and isinstance(server, RedisServer):
                 server.listen()
-        return BenchServers(servers, servers)
+        return servers, servers
     network = Network(topology == "cluster", _own_port)
     count = CLUSTER_MASTERS if topology == "cluster" else 1
     masters = [RedisServer(sandbox, f"redis-{each + 1}", clock=None, network=network) for each in range(count)]
@@ -73,7 +62,7 @@ def bench_servers(entry: LockEntry, sandbox: Sandbox) -> BenchServers:
         master.ready()
     if topology == "cluster":
         join(masters, {})
-    return BenchServers(masters, masters if topology == "cluster" else watch(sandbox, masters[0], _own_port))
+    return masters, masters if topology == "cluster" else watch(sandbox, masters[0], _own_port)
 
 
 def _own_port(name: str, port: int) -> int:

@@ -237,11 +237,12 @@ def check_adapter(entry: LockEntry, report: Callable[[DoneCheck], object]) -> Ad
     """Performs every check and calls `report` with each result."""
     done: list[DoneCheck] = []
     with contextlib.closing(Sandbox()) as sandbox:
-        servers = bench_servers(entry, sandbox)
+        keeping, known = bench_servers(entry, sandbox)
         for number, check in zip(itertools.count(1), checks_for(entry)):
-            done.append(one_check(AdapterBench(entry, servers.keeping, f"check-{number}", known=servers.known), check))
+            done.append(one_check(AdapterBench(entry, keeping, f"check-{number}", known=known), check))
             report(done[-1])
-        servers.close()
+        for server in dict.fromkeys([*keeping, *known]):
+            server.close()
     ok = all(each.ok for each in done)
     return AdapterChecks(adapter=entry.library.path, library=entry.summary, checks=done, ok=ok)
 
