@@ -19,7 +19,7 @@ from lockstorm.locks.adapter import library_environment
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
-from lockstorm.process.process import Process, Sandbox
+from lockstorm.process.process import Process, Sandbox, flag_words
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.search.schedule_file import LibraryContext, ScheduleContext
 from lockstorm.search.search_lines import (
@@ -58,10 +58,7 @@ DIGEST_BYTES = 8
 HOLDS, VIOLATED, BAD = 0, 1, 2
 GAVE_UP = 4  # the plug-in cannot be explored
 # One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
-SERVER_OPTIONS = (
-    *(*OPTIONS, *NOT_ON_DISK, *REPLICATION),
-    *("--enable-debug-command", "local", "--databases", "1", "--hz", "1"),
-)
+SERVER_OPTIONS = flag_words(OPTIONS | NOT_ON_DISK | REPLICATION | {"databases": 1, "hz": 1})
 SENTINEL_OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--daemonize", "no", "--unixsocketperm", "700")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 START_NAP_S = 0.001
 PROBE = "lockstorm:probe"
 OWN_NAME = "lockstorm"  # the name of the driver's own connections in the server's list
-OPTIONS = {
+OPTIONS: dict[str, object] = {
     "port": 0,
     "bind": "127.0.0.1",
     "save": "",
@@ -31,17 +31,17 @@ OPTIONS = {
     "jemalloc-bg-thread": "no",  # it would wait for a time that never comes, or is long past, and spin
     "enable-debug-command": "local",
 }
-NOT_ON_DISK = {"appendonly": "no"}
-ON_DISK = {"aof-timestamp-enabled": "yes"}  # a crash cuts off the writes of the last seconds
+NOT_ON_DISK: dict[str, object] = {"appendonly": "no"}
+ON_DISK: dict[str, object] = {"aof-timestamp-enabled": "yes"}  # a crash cuts off the writes of the last seconds
 # Synchronisation through a file: with a stream, the master often takes the replica for online only a second later. The
 # file is removed afterwards, or a restarted server would find data. No timeout ends a link: clocks may stand still.
-REPLICATION = {
+REPLICATION: dict[str, object] = {
     "repl-diskless-sync": "no",
     "rdb-del-sync-files": "yes",
     "repl-timeout": 1_000_000_000,
     "repl-ping-replica-period": 86_400,  # no traffic besides writes
 }
-CLUSTER = {
+CLUSTER: dict[str, object] = {
     "cluster-enabled": "yes",
     "cluster-node-timeout": 1000,
     "cluster-replica-validity-factor": 0,  # a replica that was cut off can be elected
@@ -91,8 +91,8 @@ class RedisServer:
         self.directory = sandbox.directory / name
         self.directory.mkdir(mode=0o700)
         own = [] if configured is None else [str(self._write_settings(configured))]
-        usual = {**OPTIONS, **(NOT_ON_DISK if configured is None else ON_DISK), **REPLICATION}
-        places = {"unixsocket": self.socket, "dir": self.directory}
+        usual = OPTIONS | (NOT_ON_DISK if configured is None else ON_DISK) | REPLICATION
+        places: dict[str, object] = {"unixsocket": self.socket, "dir": self.directory}
         self._command = [self.program, *own, *flag_words(usual | places), *options]
         self._network = network
         self._listening: list[str] = self._ports() if network else []
