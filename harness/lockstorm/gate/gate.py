@@ -69,13 +69,12 @@ def run_gate(
     report: Callable[[str], object],
     *,
     workers: int | None = None,
-    today: datetime.date | None = None,
 ) -> tuple[GateVerdict, Path]:
     """The verdict, and the directory that keeps the run. `report` is called after each trial with a line of text. After
     an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
     with attached_servers(policy.attach) as servers:  # fails before anything is kept
         player = AttachedPlayer(servers) if servers else GateWorkerPool(workers)
-        return play_and_judge(policy, plan, report, player, today)
+        return play_and_judge(policy, plan, report, player)
 
 
 def play_and_judge(
@@ -83,7 +82,6 @@ def play_and_judge(
     plan: GatePlan,
     report: Callable[[str], object],
     player: TrialPool,
-    today: datetime.date | None = None,
 ) -> tuple[GateVerdict, Path]:
     """The same, with what plays the trials."""
     run = Run(policy, plan)
@@ -97,7 +95,7 @@ def play_and_judge(
     except BaseException:
         run.end("interrupted")
         raise
-    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), run.document, missing)
+    verdict = judge_gate(policy, plan, played, datetime.date.today(), run.document, missing)
     write_outputs(verdict, run.directory)
     run.end("interrupted" if verdict.interrupted else "complete")
     return verdict, run.directory
@@ -141,7 +139,7 @@ def write_outputs(verdict: GateVerdict, directory: Path) -> None:
 # --- judging a kept run again ---
 
 
-def judge_again(directory: Path, today: datetime.date | None = None) -> GateVerdict:
+def judge_again(directory: Path) -> GateVerdict:
     """The verdict of today's checkers on the kept histories, by the policy of that run. `differences`: a line for each
     property of a trial that was judged differently when the run was made."""
     document = read_kept_run(directory)
@@ -157,7 +155,7 @@ def judge_again(directory: Path, today: datetime.date | None = None) -> GateVerd
         played[name] = now = judge_trial(directory / "trials" / f"{name}.history", then)
         differences += [f"{name}: {each}" for each in judgement_differences(then.properties, now.properties)]
     missing = INTERRUPTED if document.state != "complete" else OUT_OF_TIME
-    verdict = judge_gate(policy, plan, played, today or datetime.date.today(), document, missing)
+    verdict = judge_gate(policy, plan, played, datetime.date.today(), document, missing)
     return structs.replace(verdict, differences=differences)
 
 

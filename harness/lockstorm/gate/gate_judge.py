@@ -79,19 +79,18 @@ def judge_lock(policy: Policy, lock: LockChoice, cells: list[GateCell]) -> GateL
 
 def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date, why_missing: str) -> GateCell:
     done = [(job, played[job.name]) for job in case.jobs if job.name in played]
-    missing = len(case.jobs) - len(done)
     statuses = worst_statuses(case.lock.require, [result for _, result in done])
     violated = sort_properties(name for name, status in statuses.items() if status == "violated")
     matching = [each for each in policy.accepted if each.covers(case.lock.name, case.lock.store, case.scenario)]
     valid = [each for each in matching if each.until >= today]
     uncovered = [name for name in violated if not any(name in each.properties for each in valid)]
-    unclear = bool(missing) or "inconclusive" in statuses.values()
+    unclear = len(done) < len(case.jobs) or "inconclusive" in statuses.values()
     outcome = gate_outcome(statuses, violated, uncovered, unclear)
     shown_job, shown = worst_status(case.lock.require, done) if done else (None, None)
     faults = [statuses_of(case.lock.require, result) for job, result in done if not job.request.control]
     controls = [statuses_of(case.lock.require, result) for job, result in done if job.request.control]
     deployed = next((result.deployment for _, result in done if result.deployment and result.deployment.effects), None)
-    in_short = cell_in_short(outcome, violated, shown, done, case, missing, why_missing)
+    in_short = cell_in_short(outcome, violated, shown, done, case, why_missing)
     happened = ""
     if shown_job and shown and violated:
         happened = what_happened(case.scenario, shown_job.request.control, shown, violated)
@@ -182,13 +181,12 @@ def cell_in_short(
     shown: TrialResult | None,
     done: list[tuple[GateJob, TrialResult]],
     case: Case,
-    missing: int,
     why_missing: str,
 ) -> str:
     """A cell in one line: what was violated, or why nothing is known, or that all held."""
     if violated:
         return short_message(violated) + occurrence_text(case.lock.require, set(violated), done)
-    if missing:
+    if missing := len(case.jobs) - len(done):
         return f"{missing} of {len(case.jobs)} trials were not played: {why_missing}"
     if outcome == INCONCLUSIVE and shown:
         return str(shown.sentence)

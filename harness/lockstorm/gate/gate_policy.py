@@ -269,13 +269,10 @@ def read_scenarios(table: TomlTable, attach: AttachChoice | None) -> tuple[str, 
     for name in wanted if isinstance(wanted, list) else ():
         if attach and name in scenarios() and name not in known:
             raise table.error("play", f"{name} breaks a server or needs one of its own, so [attach] cannot play it")
-    wanted = None if table.values.get("play") == "all" else table.values.get("play")
-    play = (
-        () if wanted == [] else (table.names("play", "scenario", known) if wanted is not None else tuple(known)) or ()
-    )
+    play = known if wanted in (None, "all") else table.names("play", "scenario", known) if wanted != [] else ()
     skippable = list({**scenarios(), **dict.fromkeys(known)})
     skip = table.names("skip", "scenario", skippable) if table.values.get("skip") != [] else ()
-    return tuple(name for name in known if name in play and name not in (skip or ()))
+    return tuple(name for name in known if name in (play or ()) and name not in (skip or ()))
 
 
 def read_storms(tables: list[TomlTable]) -> tuple[StormChoice, ...]:

@@ -122,9 +122,9 @@ class ReplayedLibrary(msgspec.Struct, frozen=True):
         return [each for each in self.evidence if each.promise in self.violates]
 
 
-def replay_library(schedule: LibrarySchedule, name: str, server: str | None = None) -> ReplayedLibrary:
+def replay_library(schedule: LibrarySchedule, name: str) -> ReplayedLibrary:
     """Replays a schedule with new programs. UsageError, with the line, when it cannot be replayed."""
-    with explorer_for(schedule, 1, server) as explorer:
+    with explorer_for(schedule, 1) as explorer:
         return replay_library_on(explorer, schedule, name)
 
 
