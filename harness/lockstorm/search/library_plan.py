@@ -48,15 +48,11 @@ def faults_on(service: str) -> tuple[str, ...]:
     return tuple(name for name in fault_names("library") if service == "redis" or name not in ONLY_REDIS)
 
 
-def usual_on(service: str) -> tuple[str, ...]:
-    """Those of them that are injected without --faults."""
-    return tuple(name for name in USUAL_FAULTS if name in faults_on(service))
-
-
 def library_budget(text: str | None, service: str) -> tuple[dict[str, int], int]:
     """The most faults of each kind in a schedule, and of all together."""
     if text in (None, USUAL):
-        return dict.fromkeys(usual_on(service), USUAL_IN_ALL), USUAL_IN_ALL
+        usual = (name for name in USUAL_FAULTS if name in faults_on(service))
+        return dict.fromkeys(usual, USUAL_IN_ALL), USUAL_IN_ALL
     if text == "none":
         return {}, 0
     budget: dict[str, int] = {}

@@ -325,7 +325,8 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
             "--forms: what a library can be asked for has forms, a lock has one; --adapter names a library"
         )
     _check_strategy(request)
-    budget = _budget(request.faults, lock)
+    by_traits = chooses_faults(request.faults)
+    budget = dict.fromkeys(usual_faults(lock), USUAL_TOTAL) if by_traits else fault_budget(str(request.faults))
     required = required_properties(request, lock, store)
     if request.extends and not lock.renewable:
         raise UsageError(f"--extends is for locks that their holders can extend, and {lock.name} is not one")
@@ -346,7 +347,7 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
         lock=lock,
         context=context,
         budget=budget,
-        faults_total=USUAL_TOTAL if chooses_faults(request.faults) else 0,
+        faults_total=USUAL_TOTAL if by_traits else 0,
         required=required,
         steadily=_steadily(request, lock),
         schedules=request.schedules or SCHEDULES_MOST,
@@ -457,12 +458,6 @@ def _replicas(request: SearchRequest, lock: LockEntry, budget: dict[str, int]) -
 def chooses_faults(faults: str | None) -> bool:
     """Whether the lock's traits choose the faults."""
     return faults in (None, USUAL)
-
-
-def _budget(faults: str | None, lock: LockEntry) -> dict[str, int]:
-    if faults is None or faults == USUAL:
-        return dict.fromkeys(usual_faults(lock), USUAL_TOTAL)
-    return fault_budget(faults)
 
 
 def fault_budget(faults: str) -> dict[str, int]:

@@ -143,17 +143,14 @@ def fault_inapplicable_reason(entry: StormFault, lock: LockEntry, time: str) -> 
     if time not in known_faults()[entry.name].times:
         return f"{entry.name} has no effect in {time} time"
     if lock.service not in entry.services:
-        return f"{entry.name} applies to {_server_names(entry)}, and {lock.name} lives on {lock.service}"
+        servers = " or ".join("redis-servers" if service == "redis" else service for service in entry.services)
+        return f"{entry.name} applies to {servers}, and {lock.name} lives on {lock.service}"
     if lock.service != "redis" and time == "real" and "settable_clocks" in entry.required_settings:
         return f"{entry.name} has no effect: in real time nothing sets the clock of {lock.service}"
     if lock.adapter and time == "real" and entry.clocks_only:
         return f"{entry.name} has no effect: in real time {lock.name} reads the machine's clock, which goes on"
     reason = entry.inapplicable_reason(lock)
     return f"{entry.name} has no effect: {reason}" if reason else ""
-
-
-def _server_names(entry: StormFault) -> str:
-    return " or ".join("redis-servers" if service == "redis" else service for service in entry.services)
 
 
 def choose_faults(names: str, lock: LockEntry, time: str) -> tuple[str, ...]:
