@@ -3,6 +3,7 @@ zoo as a GitHub table, from its entries and from the record of the last full run
 writes the record and the table in docs/zoo.md; a test checks that the pages are up to date.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -146,7 +147,8 @@ def numbers_text(result: ZooResult) -> list[str]:
         lines.append(f"the explorer alone found {share_text(numbers.found, numbers)}{schedules}{unasked}")
     without = f" and {numbers.fixed_schedules:,} schedules" if numbers.hunted else ""
     lines.append(f"{numbers.false_alarms} false alarms without the bugs, in the same scenarios{without}")
-    for reason, count in unavailable_counts(result.entries).items():
+    unavailable = Counter(entry.not_installed for entry in result.entries if entry.not_installed)
+    for reason, count in unavailable.items():
         lines.append(f"{count} not installed ({reason})")
     return lines
 
@@ -155,15 +157,6 @@ def share_text(part: int, numbers: ZooNumbers) -> str:
     """The share of all bugs that were played; never rounded up."""
     percent = f" ({100 * part // numbers.played} %)" if numbers.played else ""
     return f"{part} of {numbers.played} bugs{percent}"
-
-
-def unavailable_counts(entries: list[TriedBug]) -> dict[str, int]:
-    """The reasons why scenarios could not be played here, with the number of bugs for each."""
-    counts: dict[str, int] = {}
-    for entry in entries:
-        if entry.not_installed:
-            counts[entry.not_installed] = counts.get(entry.not_installed, 0) + 1
-    return counts
 
 
 def record_key(bug: Bug) -> Key:
