@@ -110,27 +110,20 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     return forms_read(json_object_get(hello, "forms"), offer, reason);
 }
 
-static bool offer_is_named(const char *name, const char *const *names, int count) {
-    for (int each = 0; each < count; each++)
-        if (strcmp(name, names[each]) == 0) return true;
-    return false;
-}
-
-static bool has_form(const struct library_offer *offer, const char *name) {
-    for (int form = 0; form < offer->form_count; form++)
-        if (strcmp(offer->forms[form].name, name) == 0) return true;
-    return false;
-}
-
 bool offer_restrict(struct library_offer *offer, const char *const *names, int count, char *reason) {
+    bool found[OFFER_FORMS] = {false};
     int kept = 0;
+    for (int form = 0; form < offer->form_count; form++) {
+        bool is_named = false;
+        for (int each = 0; each < count; each++)
+            if (strcmp(offer->forms[form].name, names[each]) == 0) is_named = found[each] = true;
+        if (is_named) offer->forms[kept++] = offer->forms[form];
+    }
+    offer->form_count = kept;
     for (int each = 0; each < count; each++)
-        if (!has_form(offer, names[each])) {
+        if (!found[each]) {
             snprintf(reason, OFFER_REASON, "the library has no form \"%.*s\"", OFFER_NAME, names[each]);
             return false;
         }
-    for (int form = 0; form < offer->form_count; form++)
-        if (offer_is_named(offer->forms[form].name, names, count)) offer->forms[kept++] = offer->forms[form];
-    offer->form_count = kept;
     return true;
 }

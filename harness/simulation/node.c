@@ -60,14 +60,19 @@ void node_connection_send(struct node_connection *connection, const char *comman
     node->behind = CYCLES;
 }
 
-/* Reads what has arrived; waits for it unless `flags` has MSG_DONTWAIT. False: nothing has arrived. */
-static bool node_bytes_read(struct node_connection *connection, int flags) {
-    char bytes[16384];
-    ssize_t got = recv(connection->context->fd, bytes, sizeof bytes, flags);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+size_t node_connection_read_bytes(struct node_connection *connection, void *bytes, size_t room, int flags) {
+    ssize_t got = recv(connection->context->fd, bytes, room, flags);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) node_give_up(connection->node, got < 0 ? strerror(errno) : "it has closed a connection");
-    redisReaderFeed(connection->context->reader, bytes, (size_t)got);
-    return true;
+    return (size_t)got;
+}
+
+/* False: nothing has arrived. */
+static bool reply_bytes_read(struct node_connection *connection, int flags) {
+    char bytes[16384];
+    size_t got = node_connection_read_bytes(connection, bytes, sizeof bytes, flags);
+    redisReaderFeed(connection->context->reader, bytes, got);
+    return got > 0;
 }
 
 static redisReply *parsed(struct node_connection *connection) {
@@ -82,29 +87,20 @@ static redisReply *parsed(struct node_connection *connection) {
 
 redisReply *node_connection_receive(struct node_connection *connection) {
     redisReply *reply;
-    while (!(reply = parsed(connection))) node_bytes_read(connection, 0);
+    while (!(reply = parsed(connection))) reply_bytes_read(connection, 0);
     connection->node->behind = CYCLES - 1;
     return reply;
 }
 
 redisReply *node_connection_poll(struct node_connection *connection) {
     redisReply *reply = parsed(connection);
-    while (!reply && node_bytes_read(connection, MSG_DONTWAIT)) reply = parsed(connection);
+    while (!reply && reply_bytes_read(connection, MSG_DONTWAIT)) reply = parsed(connection);
     return reply;
-}
-
-size_t node_connection_poll_bytes(struct node_connection *connection, char *bytes, size_t room) {
-    ssize_t got = recv(connection->context->fd, bytes, room, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
-    if (got <= 0) node_give_up(connection->node, got < 0 ? strerror(errno) : "it has closed a connection");
-    return (size_t)got;
 }
 
 static char byte_read(struct node_connection *connection) {
     char byte;
-    ssize_t got;
-    while ((got = recv(connection->context->fd, &byte, sizeof byte, 0)) < 0 && errno == EINTR) continue;
-    if (got != sizeof byte) node_give_up(connection->node, "it has closed a connection");
+    while (node_connection_read_bytes(connection, &byte, sizeof byte, 0) == 0) continue;
     return byte;
 }
 
@@ -134,9 +130,7 @@ redisReply *node_ask(struct node *node, const char *line) {
     return node_connection_receive(&node->control);
 }
 
-static void control_command(struct node *node, const char *words) {
-    char line[64];
-    snprintf(line, sizeof line, "%s\r\n", words); /* Redis' inline command format */
+static void control_command(struct node *node, const char *line) {
     redisReply *reply = node_ask(node, line);
     if (reply->type == REDIS_REPLY_ERROR) node_give_up(node, reply->str);
     freeReplyObject(reply);
@@ -147,7 +141,7 @@ static void control_command(struct node *node, const char *words) {
  * all is written; the first one does if the answer to the earlier command was received before. */
 void node_catch_up(struct node *node) {
     for (int left = node->behind; left > 0; node->behind = left) {
-        control_command(node, "PING");
+        control_command(node, "PING\r\n");
         left--;
     }
 }
@@ -158,7 +152,7 @@ void node_settle(struct node *node) {
 }
 
 void node_hurry(struct node *node, bool hurry) {
-    control_command(node, hurry ? "CONFIG SET hz 100" : "CONFIG SET hz 1");
+    control_command(node, hurry ? "CONFIG SET hz 100\r\n" : "CONFIG SET hz 1\r\n");
 }
 
 /* --- the clock --- */
@@ -198,8 +192,8 @@ void node_open(struct node *node, const char *socket, const char *clock) {
     if (map == MAP_FAILED) node_give_up(node, strerror(errno));
     close(fd);
     node->clock = map;
-    control_command(node, "DEBUG SET-ACTIVE-EXPIRE 0"); /* keys expire when they are accessed, at a moment that does not
-                                                           depend on the machine's speed */
+    control_command(node, "DEBUG SET-ACTIVE-EXPIRE 0\r\n"); /* keys expire when they are accessed, at a moment that does
+                                                           not depend on the machine's speed */
 }
 
 void node_close(struct node *node) {
@@ -210,7 +204,7 @@ void node_close(struct node *node) {
 }
 
 void node_flush(struct node *node) {
-    control_command(node, "FLUSHALL");
+    control_command(node, FLUSH);
 }
 
 void node_reset(struct node *node) {
@@ -279,7 +273,7 @@ static redisReply *as_reply(const char *hash) {
 }
 
 void node_scripts_forget(struct node *node) {
-    control_command(node, "SCRIPT FLUSH");
+    control_command(node, "SCRIPT FLUSH\r\n");
     for (size_t each = 0; each < node->script_count; each++) free(node->scripts[each].command);
     node->script_count = 0;
 }

@@ -97,8 +97,9 @@ void node_connection_send(struct node_connection *connection, const char *comman
 redisReply *node_connection_receive(struct node_connection *connection);
 /* The next reply that has arrived, or NULL. The caller frees. */
 redisReply *node_connection_poll(struct node_connection *connection);
-/* Takes bytes that have arrived on a connection that does not carry replies; returns their number. */
-size_t node_connection_poll_bytes(struct node_connection *connection, char *bytes, size_t room);
+/* Takes bytes that have arrived on a connection that does not carry replies; returns their number. `flags`: as of recv;
+ * waits for some unless they have MSG_DONTWAIT. */
+size_t node_connection_read_bytes(struct node_connection *connection, void *bytes, size_t room, int flags);
 /* Waits for the next line; writes it without its end. */
 void node_connection_read_line(struct node_connection *connection, char *line, size_t room);
 /* Waits for `count` bytes and drops them. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "harness/scheduler/grown.h"
 
@@ -54,7 +55,7 @@ void stream_close(struct stream *stream) {
 
 void stream_collect(struct stream *stream) {
     char bytes[16384];
-    for (size_t got; (got = node_connection_poll_bytes(&stream->connection, bytes, sizeof bytes)) > 0;) {
+    for (size_t got; (got = node_connection_read_bytes(&stream->connection, bytes, sizeof bytes, MSG_DONTWAIT)) > 0;) {
         stream->held = grown(stream->held, stream->length + got, &stream->room, 1);
         memcpy(stream->held + stream->length, bytes, got);
         stream->length += got;
