@@ -104,7 +104,7 @@ bench-programs: $(BENCH_PROGRAMS)
 fuzzers: $(FUZZERS)
 
 # What is linked behind a main(). --as-needed leaves out each library that nothing of a program calls.
-LINKED = -Wl,--as-needed -Wl,--start-group $(SERVED) $(ARCHIVES) -Wl,--end-group -lhiredis -ljansson -lev -lm -ldl $(LIBS)
+LINKED = -Wl,--as-needed -Wl,--start-group $(SERVED) $(ARCHIVES) -Wl,--end-group -lhiredis -ljansson -lev -lm -ldl -lresolv $(LIBS)
 ARCHIVES = $(call archive,$(ROOMS))
 SERVED = $(WITHOUT)
 

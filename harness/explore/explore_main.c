@@ -16,8 +16,7 @@
 #include "harness/explore/explore_options.h"
 #include "harness/library/library_world.h"
 #include "harness/scheduler/clock.h"
-#include "harness/search/search_json.h"
-#include "harness/search/shrink.h"
+#include "harness/search/search.h"
 #include "harness/simulation/world.h"
 
 enum { ADAPTER_SHRINK_RUNS = 300 };

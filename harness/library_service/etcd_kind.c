@@ -1,4 +1,5 @@
 #include <jansson.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +9,7 @@
 /* The world asks etcd through its JSON gateway (etcd's documentation, "gRPC gateway"), in HTTP/1.0: then an answer has
  * no chunks, and the connection ends with it. */
 
-enum { REQUEST = 512, ANSWER = 1 << 18, KEY = 256 };
+enum { REQUEST = 512, ANSWER = 1 << 18, KEY = 4096 };
 
 /* NULL: no answer came, or it is an error. The caller frees. */
 static json_t *etcd_kind_ask(struct library_server *server, const char *path, const char *body) {
@@ -44,31 +45,14 @@ static void etcd_flush(struct library_server *server) {
     json_decref(ask_surely(server, "/v3/kv/deleterange", EVERY_KEY));
 }
 
-static int sextet(char sign) {
-    static const char SIGNS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = sign ? strchr(SIGNS, sign) : NULL;
-    return at ? (int)(at - SIGNS) : -1;
-}
-
-static void base64_read(const char *text, char *bytes, size_t room) {
-    size_t length = 0;
-    unsigned bits = 0;
-    for (int count = 0, value; (value = sextet(*text)) >= 0 && length + 1 < room; text++) {
-        bits = bits << 6 | (unsigned)value;
-        count += 6;
-        if (count < 8) continue;
-        count -= 8;
-        bytes[length++] = (char)(bits >> count & 255);
-    }
-    bytes[length] = '\0';
-}
-
 static void etcd_residue(struct library_server *server, residue_taken *taken, void *taker) {
     json_t *answer = ask_surely(server, "/v3/kv/range", EVERY_KEY);
     const json_t *keys = json_object_get(answer, "kvs");
     for (size_t each = 0; each < json_array_size(keys); each++) {
         char key[KEY];
-        base64_read(json_string_value(json_object_get(json_array_get(keys, each), "key")), key, sizeof key);
+        const char *text = json_string_value(json_object_get(json_array_get(keys, each), "key"));
+        int length = b64_pton(text, (unsigned char *)key, sizeof key - 1);
+        key[length > 0 ? length : 0] = '\0';
         taken(taker, "key", key, -1);
     }
     json_decref(answer);

@@ -1,5 +1,5 @@
 /* A search: runs schedules of a world one after the other and has each judged, until one violates a required property
- * or the limit is reached. shrink.h makes the violating schedule smaller.
+ * or the limit is reached. search_shrink makes the violating schedule smaller.
  *
  * Schedules are tried in *sessions* of consecutive numbers, each by one process: what is learned within a session, and
  * programs that outlive a schedule, depend on nothing but the seed and the session's number. So a search tries the same
@@ -122,3 +122,26 @@ static inline bool search_is_violated(const struct search_settings *settings, co
     if (settings->steadily[property] && outcome_is_steady(outcome)) required |= settings->steadily[property];
     return outcome->status[property] == VERDICT_VIOLATED && outcome->sorts[property] & required;
 }
+
+/* --- search_json.c: results as JSON values, which the caller owns; docs/explore.md describes them --- */
+
+json_t *groups_json(const struct search *search);
+json_t *tally_json(const struct search *search);
+/* An object of places (struct search_world), each with the number of faults that struck there, by kind. */
+json_t *struck_json(const struct search *search);
+/* {"clients": number, "workload": lines, "schedule": lines}. */
+json_t *schedule_json(const struct choice_space *space, const struct schedule *schedule);
+/* The names of the properties that an outcome violates, and of those that it violates in a required sort. */
+json_t *violated_json(const struct search_world *world, const struct search_outcome *outcome);
+json_t *broken_json(const struct search_world *world, const struct search_outcome *outcome);
+
+/* --- shrink.c: a schedule that violates becomes smaller, while it still violates one of the same --- */
+
+/* Makes search->found smaller: fewer clients, threads, calls and deviations, shorter durations, rounder numbers. Runs
+ * at most settings->shrink_runs schedules. The result is *smallest, whose deviations the caller frees. True: it
+ * violates the same; it is the last schedule that was run, of hosted programs with new ones. False: hosted programs
+ * that were started for it alone do not show the violation again, so *smallest is search->found. */
+bool search_shrink(struct search *search, struct schedule *smallest);
+
+/* A control for a schedule: one call less, with which nothing of the same is violated. False: each call is needed. */
+bool search_control(struct search *search, const struct schedule *smallest, struct schedule *control);

@@ -1,4 +1,4 @@
-#include "harness/search/search_json.h"
+#include "harness/search/search.h"
 
 /* A count of each fault that the world has, in its order; `every`: also of those that did not strike. */
 static json_t *fault_counts_json(const struct choice_space *space, const uint64_t *counts, bool every) {

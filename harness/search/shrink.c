@@ -1,4 +1,4 @@
-#include "harness/search/shrink.h"
+#include "harness/search/search.h"
 
 #include <string.h>
 

@@ -46,19 +46,24 @@ void client_course_begin(struct explored_client *client, uint64_t seed) {
 
 /* --- turns --- */
 
-static void turn(struct explored_client *client) {
-    bool operates = varies(client, WORLD_VARIES_OPERATIONS);
+static void turns_make(struct explored_client *client, int64_t wait_ms, int64_t work, int64_t turns) {
     const struct step step = {.kind = STEP_WORKLOAD,
                               .object = HISTORY_OBJECT_COUNTER,
-                              .wait_ms = client->course.patience_ms,
+                              .wait_ms = wait_ms,
                               .value = 1,
-                              .work_ms = work_ms(client),
-                              .turns = 1};
+                              .work_ms = work,
+                              .turns = turns};
     struct step_result result = {.outcome = OUTCOME_UNKNOWN};
+    client_step(&client->work, &step, &result);
+}
+
+static void turn(struct explored_client *client) {
+    bool operates = varies(client, WORLD_VARIES_OPERATIONS);
+    int64_t work = work_ms(client);
     client->work.extends =
         settings_of(client)->extends || (operates && client->work.lock.type->renew && drawn(client, 3));
     client->work.reenters = operates && client->work.lock.traits & LOCK_TRAIT_REENTRANT && drawn(client, 3);
-    client_step(&client->work, &step, &result);
+    turns_make(client, client->course.patience_ms, work, 1);
 }
 
 /* Until when a fault lasts that makes something late; or 0. */
@@ -106,14 +111,8 @@ static void plain_run(struct explored_client *client) {
     const struct world_settings *settings = settings_of(client);
     /* Work takes time, in which all others run until they wait; without work they are still on their way. */
     bool works = env_random_below(&client->worker.env, 2) > 0;
-    const struct step step = {.kind = STEP_WORKLOAD,
-                              .object = HISTORY_OBJECT_COUNTER,
-                              .wait_ms = plain_patience_ms(client),
-                              .value = 1,
-                              .work_ms = works ? settings->work_ms : 0,
-                              .turns = settings->turns};
-    struct step_result result = {.outcome = OUTCOME_UNKNOWN};
-    client_step(&client->work, &step, &result);
+    int64_t wait_ms = plain_patience_ms(client);
+    turns_make(client, wait_ms, works ? settings->work_ms : 0, settings->turns);
 }
 
 static void varied_run(struct explored_client *client) {

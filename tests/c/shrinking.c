@@ -1,4 +1,4 @@
-/* shrinking: has harness/search/shrink.h make schedules smaller whose violations this program plays: a schedule
+/* shrinking: has harness/search/shrink.c make schedules smaller whose violations this program plays: a schedule
  * violates when certain deviations are in it, with a certain number of clients.
  *
  * Prints one JSON line: for each case the clients, the number of schedules that were run, and the deviations that are
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "harness/search/search.h"
-#include "harness/search/shrink.h"
 #include "tests/c/played_world.h"
 
 enum { LINES = 16, NO_EFFECT = 100, SEED = 7, NUMBER = 3 };
