@@ -14,7 +14,7 @@
  * 1, 0: the resource, "words": [text]} A byte that is no printable ASCII is \xNN in a text. */
 struct commands_json {
     const struct schedule *schedule; /* its last deviation is the one that is taking effect */
-    json_t *list, *strikes;          /* arrays; the owner's */
+    json_t *list, *strikes;          /* arrays; owned */
     redisReader *reader;
 };
 
