@@ -21,6 +21,7 @@
 
 #include "checkers/formats/operations_read.h"
 #include "checkers/formats/operations_write.h"
+#include "checkers/formats/text.h"
 #include "checkers/linearizability/verdict.h"
 
 enum { MEMORY_MIB = 4096, TIME_S = 300 };
@@ -36,13 +37,6 @@ struct linearize_request {
     bool model_given, initial_given, writes;
     enum write_format output;
 };
-
-/* The index of a word in a list, -1: it is not there. */
-static int which(const char *word, const char *const *words) {
-    for (int each = 0; words[each]; each++)
-        if (strcmp(word, words[each]) == 0) return each;
-    return -1;
-}
 
 static bool linearize_number(const char *word, double least, double most, double *value) {
     char *end;
@@ -75,9 +69,11 @@ static bool linearize_option_take(struct linearize_request *request, int option,
         return true;
     case 'i': return initial(word, request);
     case 'r':
-        reading->policies.failed_release = (enum release_reading)(chosen = which(word, RELEASE_READING));
+        reading->policies.failed_release = (enum release_reading)(chosen = text_place(word, RELEASE_READING));
         return chosen >= 0;
-    case 't': reading->policies.timeout_not_happened = (chosen = which(word, TIMEOUT_READING)) == 1; return chosen >= 0;
+    case 't':
+        reading->policies.timeout_not_happened = (chosen = text_place(word, TIMEOUT_READING)) == 1;
+        return chosen >= 0;
     case 'l': return reading->policies.leases = true;
     case 'M':
         if (!linearize_number(word, 0, 1 << 20, &value)) return false;
@@ -87,10 +83,10 @@ static bool linearize_option_take(struct linearize_request *request, int option,
         if (!linearize_number(word, 0, 1e6, &value)) return false;
         reading->time_ns = (int64_t)(value * 1e9);
         return true;
-    case 'f': reading->format = (enum file_format)(chosen = which(word, formats)); return chosen >= 0;
+    case 'f': reading->format = (enum file_format)(chosen = text_place(word, formats)); return chosen >= 0;
     default:
         request->writes = true;
-        request->output = (enum write_format)(chosen = which(word, outputs));
+        request->output = (enum write_format)(chosen = text_place(word, outputs));
         return chosen >= 0;
     }
 }

@@ -116,6 +116,8 @@ struct check {
     struct check_actor *actors;
     uint64_t seen[UINT8_MAX + 1];         /* records by kind */
     uint64_t granted, refused, timed_out; /* answers to acquires */
+    uint32_t traits;                      /* of all locks that were opened */
+    int64_t capacity;                     /* the largest of them */
     /* Writes of the rightful holder that the store refused for their token: they were not late. The checker of fencing
      * tokens counts them; the number is final when all records have been read. */
     uint64_t refused_wrongfully;

@@ -113,10 +113,12 @@ static int64_t duration_ns(int64_t duration_ms) {
     return larger(0, smaller(duration_ms, INT64_MAX / 4000000)) * 1000000;
 }
 
-static void judge_opened(struct check_lock *lock, const struct history_record *record) {
+static void judge_opened(struct check *check, struct check_lock *lock, const struct history_record *record) {
     lock->traits = (uint32_t)record->extra;
     lock->lease_ns = duration_ns(record->value);
     if (record->token > 0) lock->capacity = record->token;
+    check->traits |= lock->traits;
+    check->capacity = larger(check->capacity, lock->capacity);
 }
 
 static void parameter_recorded(struct judgement *judgement, const struct history_record *record) {
@@ -192,7 +194,7 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     event->lock = event->member->lock;
     event->actor = event->member->actor;
     /* The assumptions before the checkers: a return takes the index of its invocation from them (`asked`). */
-    if (kind == HISTORY_LOCK_OPEN) judge_opened(event->lock, record);
+    if (kind == HISTORY_LOCK_OPEN) judge_opened(&judgement->check, event->lock, record);
     else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
     else if (of_worker(kind)) assumptions_returned(&judgement->assumptions, event);
     if (kind == HISTORY_ACQUIRE_RETURN) {

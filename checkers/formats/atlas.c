@@ -135,15 +135,6 @@ static bool object_read(struct text *text, struct object_read *object) {
 
 /* --- events --- */
 
-static bool word_among(const struct value *value, const char *const *words, int count, int *which) {
-    for (int each = 0; each < count && value->kind == VALUE_STRING; each++)
-        if (strcmp(value->word, words[each]) == 0) {
-            *which = each;
-            return true;
-        }
-    return false;
-}
-
 /* The server's answer: an empty string or "false" means no. */
 static bool says_yes(const struct value *value) {
     if (value->kind == VALUE_STRING) return value->word[0] && strcmp(value->word, "false") != 0;
@@ -152,17 +143,16 @@ static bool says_yes(const struct value *value) {
 
 static enum parse_result object_take(struct text *text, struct operations *operations, const struct object_read *object,
                                      uint32_t number) {
-    static const char *const types[] = {"invoke", "ok", "fail", "info"}, *const kinds[] = {"lock", "unlock", "refresh"};
+    static const char *const kinds[] = {"lock", "unlock", "refresh", NULL};
     struct operation_event event = {.at = number, .value = OPERATION_NIL, .from = OPERATION_NIL};
-    int type, kind;
-    if (!word_among(&object->type, types, 4, &type))
-        return text_bad(text, object->offset, "\"type\" must be invoke, ok, fail or info");
+    int type = object->type.kind == VALUE_STRING ? text_place(object->type.word, EVENT_TYPE) : -1;
+    int kind = object->f.kind == VALUE_STRING ? text_place(object->f.word, kinds) : -1;
+    if (type < 0) return text_bad(text, object->offset, "\"type\" must be invoke, ok, fail or info");
     if (object->process.kind == VALUE_NONE)
         return text_bad(text, object->offset, "an object without \"process\" is no operation");
     if (object->process.kind != VALUE_NUMBER) return PARSE_DONE; /* the nemesis */
     if (!object->process.whole) return text_bad(text, object->process.offset, "\"process\" must be a whole number");
-    if (!word_among(&object->f, kinds, 3, &kind))
-        return text_bad(text, object->offset, "\"f\" must be lock, refresh or unlock");
+    if (kind < 0) return text_bad(text, object->offset, "\"f\" must be lock, refresh or unlock");
     event.process = object->process.number;
     event.kind = kind == 0 ? OPERATION_ACQUIRE : kind == 1 ? OPERATION_RELEASE : OPERATION_RENEW;
     event.type = (enum event_type)type;

@@ -239,12 +239,9 @@ static bool map_read(struct text *text, struct map *map) {
 }
 
 static bool map_type(struct text *text, const struct map *map, enum event_type *type) {
-    static const char *const names[] = {"invoke", "ok", "fail", "info"};
-    for (int each = 0; each < 4 && map->type.kind == FORM_KEYWORD; each++)
-        if (strcmp(map->type.word, names[each]) == 0) {
-            *type = (enum event_type)each;
-            return true;
-        }
+    int place = map->type.kind == FORM_KEYWORD ? text_place(map->type.word, EVENT_TYPE) : -1;
+    *type = (enum event_type)place;
+    if (place >= 0) return true;
     if (map->type.kind == FORM_NONE) return text_fail(text, map->offset, "a map without :type is no operation");
     return text_fail(text, map->type.offset, ":type must be :invoke, :ok, :fail or :info");
 }

@@ -72,14 +72,13 @@ static void edn_value(FILE *out, const struct operation *operation, bool returns
 }
 
 static void edn_line(struct operations_writer *writer, size_t number) {
-    static const char *const types[] = {"invoke", "ok", "fail", "info"};
     const struct written_event *event = &writer->events[number];
     const struct concurrent_object *object = &writer->source->operations.objects[event->object];
     const struct operation *operation = &object->list[event->operation];
     int64_t *process = &writer->processes[operation->process];
     char name[64];
     fprintf(writer->out, "{:index %zu, :type :%s, :process %" PRId64 ", :f :%s", number,
-            types[event->returns ? operation->answer : EVENT_INVOKE], *process,
+            EVENT_TYPE[event->returns ? operation->answer : EVENT_INVOKE], *process,
             operation_kind_name((enum operation_kind)operation->kind));
     edn_value(writer->out, operation, event->returns);
     if (*process != operation->process) fprintf(writer->out, ", :owner %" PRIu32, operation->process);

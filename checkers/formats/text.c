@@ -53,6 +53,12 @@ bool text_number(const char *word, int64_t *number) {
     return errno == 0 && *end == '\0';
 }
 
+int text_place(const char *word, const char *const *words) {
+    for (int each = 0; words[each]; each++)
+        if (strcmp(word, words[each]) == 0) return each;
+    return -1;
+}
+
 enum parse_result text_event(struct text *text, struct operations *operations, const struct operation_event *event,
                              uint64_t offset) {
     enum take_result taken = operations_take(operations, event);

@@ -65,6 +65,9 @@ bool text_unexpected(struct text *text, const char *where);
 /* Reads a word as a whole number. False: it is not one of 64 bits. */
 bool text_number(const char *word, int64_t *number);
 
+/* The place of a word in a list that ends with NULL; -1: it is not there. */
+int text_place(const char *word, const char *const *words);
+
 /* Hands the event at a byte to the operations. */
 enum parse_result text_event(struct text *text, struct operations *operations, const struct operation_event *event,
                              uint64_t offset);

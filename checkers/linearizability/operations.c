@@ -25,6 +25,8 @@ struct holding {
     uint32_t lease;  /* the operation that stands for the end of its lease; NONE */
 };
 
+const char *const EVENT_TYPE[] = {"invoke", "ok", "fail", "info", NULL};
+
 const char *operation_kind_name(enum operation_kind kind) {
     static const char *const names[OPERATION_KIND_COUNT] = {"acquire", "release", "renew", "read", "write", "cas"};
     return names[kind];

@@ -36,6 +36,8 @@ struct operation {
 };
 
 enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
+/* As Jepsen calls them; ends with NULL. */
+extern const char *const EVENT_TYPE[];
 
 /* What a reader hands over. */
 struct operation_event {

@@ -33,7 +33,7 @@ struct permit_pool {
 };
 
 struct capacity {
-    bool applies, granted; /* there is a lock with several permits, and one of them was granted */
+    bool granted; /* a lock with several permits was */
 };
 
 static void leave(struct permit_pool *pool, struct permits *permits) {
@@ -135,16 +135,11 @@ static SELDOM void capacity_ended(struct checking *my, const struct event *event
     permits->perhaps = 0;
 }
 
-static void capacity_opened(struct checking *my, const struct event *event) {
-    struct capacity *self = my->state;
-    self->applies |= event->lock->capacity > 1;
-}
-
 static void capacity_finish(struct checking *my) {
     const struct capacity *self = my->state;
-    my->verdict.applies = self->applies;
+    my->verdict.applies = my->check->capacity > 1;
     verdict_decide(&my->verdict, self->granted,
-                   self->applies ? "nobody was granted a permit" : "no lock has more than one permit");
+                   my->verdict.applies ? "nobody was granted a permit" : "no lock has more than one permit");
 }
 
 const struct checker CHECKER_CAPACITY = {
@@ -153,8 +148,7 @@ const struct checker CHECKER_CAPACITY = {
     .state_size = sizeof(struct capacity),
     .lock_size = sizeof(struct permit_pool),
     .member_size = sizeof(struct permits),
-    .on = {[HISTORY_LOCK_OPEN] = capacity_opened,
-           [HISTORY_ACQUIRE_RETURN] = capacity_answered,
+    .on = {[HISTORY_ACQUIRE_RETURN] = capacity_answered,
            [HISTORY_RELEASE_INVOKE] = capacity_asked,
            [HISTORY_RELEASE_RETURN] = capacity_released,
            [HISTORY_VALIDITY] = capacity_announced,

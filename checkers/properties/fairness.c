@@ -45,7 +45,7 @@ struct fairness_share {
 struct fairness {
     uint64_t overtakings, most;
     int64_t longest_ns;
-    bool promised, granted;
+    bool granted;
 };
 
 /* A waiter was passed: by a grant before the event, which ends its wait (NULL: nothing does); or, if `passed` is 0, by
@@ -153,10 +153,6 @@ static SELDOM void fairness_ended(struct checking *my, const struct event *event
     *side = (struct fairness_side){0};
 }
 
-static void fairness_opened(struct checking *my, const struct event *event) {
-    ((struct fairness *)my->state)->promised |= event->lock->traits & CHECK_TRAIT_FAIR;
-}
-
 static double jain(const struct checking *my) {
     double clients = 0, sum = 0, squares = 0;
     for (struct check_actor *actor = my->check->actors; actor; actor = actor->next) {
@@ -176,16 +172,17 @@ static void fairness_finish(struct checking *my) {
         TAILQ_FOREACH(side, (struct fairness_queue *)my_lock(my, lock), others)
     fairness_wait_end(my, NULL, lock, side, false);
     struct verdict *verdict = &my->verdict;
+    bool promised = my->check->traits & CHECK_TRAIT_FAIR;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];
     if (disturbed) *verdict = (struct verdict){0};
     verdict->measures[0] = (struct verdict_measure){"overtakings", (double)self->overtakings};
     verdict->measures[1] = (struct verdict_measure){"overtaken_most", (double)self->most};
     verdict->measures[2] = (struct verdict_measure){"longest_wait_ms", (double)self->longest_ns / 1e6};
     verdict->measures[3] = (struct verdict_measure){"jain_index", jain(my)};
-    verdict_decide(verdict, self->promised && !disturbed && self->granted,
-                   !self->promised ? "the lock promises no order"
-                   : disturbed     ? "a fault may have kept a waiter out of its queue"
-                                   : "nobody was granted the lock");
+    verdict_decide(verdict, promised && !disturbed && self->granted,
+                   !promised   ? "the lock promises no order"
+                   : disturbed ? "a fault may have kept a waiter out of its queue"
+                               : "nobody was granted the lock");
 }
 
 const struct checker CHECKER_FAIRNESS = {
@@ -195,8 +192,7 @@ const struct checker CHECKER_FAIRNESS = {
     .lock_size = sizeof(struct fairness_queue),
     .actor_size = sizeof(struct fairness_share),
     .member_size = sizeof(struct fairness_side),
-    .on = {[HISTORY_LOCK_OPEN] = fairness_opened,
-           [HISTORY_ACQUIRE_INVOKE] = fairness_invoked,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = fairness_invoked,
            [HISTORY_ACQUIRE_RETURN] = fairness_answered,
            [HISTORY_RELEASE_INVOKE] = fairness_releases,
            [HISTORY_ACTOR_EXIT] = fairness_ended},

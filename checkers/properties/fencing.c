@@ -53,8 +53,7 @@ struct tokens {
 };
 
 struct fencing {
-    bool applies;
-    bool granted;                      /* a token */
+    bool applies, granted;             /* a token came back; it was granted */
     uint64_t changed;                  /* re-entries with another token than the hold had */
     struct issued seen[UINT8_MAX + 1]; /* by object: of the accepted accesses whose lock is not known */
     uint64_t looked;                   /* records that were read a second time */
@@ -266,20 +265,15 @@ static void accessed(struct checking *my, const struct event *event) {
     else *seen = (struct issued){record->token, event->index};
 }
 
-static void fencing_opened(struct checking *my, const struct event *event) {
-    struct fencing *self = my->state;
-    self->applies |= event->lock->traits & CHECK_TRAIT_TOKEN;
-}
-
 static void fencing_finish(struct checking *my) {
     const struct fencing *self = my->state;
-    my->verdict.applies = self->applies;
+    my->verdict.applies = self->applies || my->check->traits & CHECK_TRAIT_TOKEN;
     my->verdict.measures[0] = (struct verdict_measure){"tokens_changed_on_reentry", (double)self->changed};
     bool seen_all = self->looked < LOOKED_MOST;
     verdict_decide(&my->verdict, self->granted && seen_all,
-                   !seen_all       ? "too many grants came back out of order to tell whether tokens repeat"
-                   : self->applies ? "nobody was granted a token"
-                                   : "the lock gives no fencing token");
+                   !seen_all             ? "too many grants came back out of order to tell whether tokens repeat"
+                   : my->verdict.applies ? "nobody was granted a token"
+                                         : "the lock gives no fencing token");
 }
 
 const struct checker CHECKER_FENCING = {
@@ -288,8 +282,7 @@ const struct checker CHECKER_FENCING = {
     .state_size = sizeof(struct fencing),
     .lock_size = sizeof(struct tokens),
     .member_size = sizeof(struct fencing_side),
-    .on = {[HISTORY_LOCK_OPEN] = fencing_opened,
-           [HISTORY_ACQUIRE_INVOKE] = fencing_invoked,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = fencing_invoked,
            [HISTORY_ACQUIRE_RETURN] = fencing_answered,
            [HISTORY_RELEASE_INVOKE] = fencing_released,
            [HISTORY_STORE_READ] = accessed,
