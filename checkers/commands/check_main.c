@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "checkers/commands/render.h"
+#include "checkers/formats/text.h"
 #include "harness/history/history_json.h"
 
 static const char USAGE[] = "usage: check [--require PROPERTY,...] [--release-policy not-happened|released|unknown] "
@@ -50,15 +51,11 @@ static struct history_reader *input_open(const char *path) {
     return reader;
 }
 
-/* The index of a word in a list. */
-static bool choose(const char *option, const char *word, const char *const *words, int count, int *chosen) {
-    for (int each = 0; each < count; each++)
-        if (strcmp(word, words[each]) == 0) {
-            *chosen = each;
-            return true;
-        }
+static bool choose(const char *option, const char *word, const char *const *words, int *chosen) {
+    *chosen = text_place(word, words);
+    if (*chosen >= 0) return true;
     fprintf(stderr, "%s: %s is not one of", option, word);
-    for (int each = 0; each < count; each++) fprintf(stderr, " %s", words[each]);
+    for (; *words; words++) fprintf(stderr, " %s", *words);
     fprintf(stderr, "\n");
     return false;
 }
@@ -80,11 +77,11 @@ static bool check_request_parse(int argc, char **argv, struct check_request *req
             }
             break;
         case 'R':
-            if (!choose("--release-policy", optarg, RELEASE_POLICY, RELEASE_POLICIES, &chosen)) return false;
+            if (!choose("--release-policy", optarg, RELEASE_POLICY, &chosen)) return false;
             request->policy.release = (enum release_policy)chosen;
             break;
         case 'A':
-            if (!choose("--acquire-timeout", optarg, ACQUIRE_POLICY, ACQUIRE_POLICIES, &chosen)) return false;
+            if (!choose("--acquire-timeout", optarg, ACQUIRE_POLICY, &chosen)) return false;
             request->policy.acquire = (enum acquire_policy)chosen;
             break;
         case 'a': request->all = true; break;

@@ -22,7 +22,6 @@
 #include "checkers/formats/operations_read.h"
 #include "checkers/formats/operations_write.h"
 #include "checkers/formats/text.h"
-#include "checkers/linearizability/verdict.h"
 
 enum { MEMORY_MIB = 4096, TIME_S = 300 };
 

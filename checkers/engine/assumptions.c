@@ -2,9 +2,6 @@
 
 #include <stdio.h>
 
-static bool is_invocation(uint8_t kind) {
-    return kind & 1; /* kinds from ACQUIRE_INVOKE (5) to WRITE_RETURN (14) alternate */
-}
 _Static_assert(HISTORY_ACQUIRE_INVOKE % 2 == 1 && HISTORY_ACQUIRE_RETURN == HISTORY_ACQUIRE_INVOKE + 1 &&
                    HISTORY_WRITE_INVOKE % 2 == 1 && HISTORY_WRITE_RETURN == HISTORY_WRITE_INVOKE + 1,
                "invocations are odd");
@@ -33,7 +30,7 @@ void assumptions_doubt(struct assumptions *assumptions, const struct event *even
     if (record->mono_ns && record->mono_ns < actor->mono_ns)
         broken(assumptions, event, "has a monotonic clock that went back");
     if (!actor->outstanding || !numbered) return;
-    if (is_invocation(record->kind)) broken(assumptions, event, "began an operation before the last one had come back");
+    if (record->kind % 2 == 1) broken(assumptions, event, "began an operation before the last one had come back");
     else if (actor->outstanding != record->kind - 1 || actor->op != record->op)
         broken(assumptions, event, "was answered something else than it had asked for");
 }

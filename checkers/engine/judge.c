@@ -153,12 +153,6 @@ static bool release_failed(struct pass *pass, const struct event *event) {
     return event->asked && event->member->failed_release == event->asked;
 }
 
-static void judge_answered(struct judgement *judgement, const struct history_record *record) {
-    judgement->check.granted += record->outcome == OUTCOME_OK;
-    judgement->check.refused += record->outcome == OUTCOME_REFUSED;
-    judgement->check.timed_out += record->outcome != OUTCOME_OK && record->outcome != OUTCOME_REFUSED;
-}
-
 static inline void call(const struct pass *pass, const struct event *event, unsigned kind) {
     for (const struct route *route = pass->routes[kind]; route->call; route++) route->call(route->my, event);
 }
@@ -198,7 +192,9 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     else if (of_worker(kind) && kind % 2 == 1) assumptions_invoked(&judgement->assumptions, event);
     else if (of_worker(kind)) assumptions_returned(&judgement->assumptions, event);
     if (kind == HISTORY_ACQUIRE_RETURN) {
-        judge_answered(judgement, record);
+        judgement->check.granted += record->outcome == OUTCOME_OK;
+        judgement->check.refused += record->outcome == OUTCOME_REFUSED;
+        judgement->check.timed_out += record->outcome != OUTCOME_OK && record->outcome != OUTCOME_REFUSED;
     } else if (kind == HISTORY_RELEASE_INVOKE) {
         if (record->grant && record->grant != event->member->grant) assumptions_release(&judgement->assumptions, event);
         event->failed = pass->failed.count && release_failed(pass, event);

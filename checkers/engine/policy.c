@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const RELEASE_POLICY[] = {"released", "not-happened", "unknown"};
-const char *const ACQUIRE_POLICY[] = {"not-happened", "unknown"};
+const char *const RELEASE_POLICY[] = {"released", "not-happened", "unknown", NULL};
+const char *const ACQUIRE_POLICY[] = {"not-happened", "unknown", NULL};
 
 /* The bits of a reading: 0, failed releases have not happened; 1, acquires of unknown outcome have. */
 static bool policy_allows(struct policy policy, int reading) {

@@ -14,9 +14,9 @@ struct policy {
     enum acquire_policy acquire;
 };
 
-/* As on the command line. */
-extern const char *const RELEASE_POLICY[RELEASE_POLICIES];
-extern const char *const ACQUIRE_POLICY[ACQUIRE_POLICIES];
+/* As on the command line; both end with NULL. */
+extern const char *const RELEASE_POLICY[];
+extern const char *const ACQUIRE_POLICY[];
 
 enum { READINGS = 4 };
 
