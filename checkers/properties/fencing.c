@@ -107,12 +107,6 @@ static int64_t kept_out_until_ns(const struct checking *my, const struct event *
     return until_ns;
 }
 
-/* A grant of a larger token that certainly was given before this one, though they were in flight together; 0: none. */
-static SELDOM uint64_t given_before(const struct checking *my, const struct event *event, uint64_t since) {
-    int64_t until_ns = kept_out_until_ns(my, event, since);
-    return until_ns == INT64_MIN ? 0 : look_back(my, event, since, (struct sought){.before_ns = until_ns});
-}
-
 static SELDOM void fencing_violate(struct checking *my, const struct event *event, unsigned sort, uint64_t earlier) {
     static const char *const why[] = {[MISSING] = "no token, though the lock gives them",
                                       [REPEATED] = "a token that had been given out before",
@@ -139,7 +133,9 @@ static void fencing_invoked(struct checking *my, const struct event *event) {
 static SELDOM void given_together(struct checking *my, const struct event *event, struct issued floor, uint64_t since,
                                   bool again) {
     assert(event->record->token && since <= event->index);
-    uint64_t earlier = again ? 0 : given_before(my, event, since);
+    /* Of a larger token, and certainly given before this one, though they were in flight together. */
+    int64_t until_ns = again ? INT64_MIN : kept_out_until_ns(my, event, since);
+    uint64_t earlier = until_ns == INT64_MIN ? 0 : look_back(my, event, since, (struct sought){.before_ns = until_ns});
     if (earlier) {
         fencing_violate(my, event, DRAWN_EARLY, earlier);
         return;
@@ -171,13 +167,6 @@ static void fencing_given(struct checking *my, const struct event *event, const 
     }
 }
 
-/* Were all grants that had come back given before this one? */
-static bool is_newest(const struct checking *my, const struct event *event, const struct tokens *tokens, uint64_t since,
-                      bool again) {
-    if (tokens->granted < since) return true;
-    return !again && tokens->granted_ns < kept_out_until_ns(my, event, since);
-}
-
 static void fencing_answered(struct checking *my, const struct event *event) {
     struct fencing *self = my->state;
     struct fencing_side *side = my_member(my, event->member);
@@ -192,7 +181,7 @@ static void fencing_answered(struct checking *my, const struct event *event) {
     side->depth = again ? side->depth + 1 : 1;
     side->token = event->record->token;
     /* Before `tokens` takes this grant in: it is compared with those before it. */
-    side->is_newest = is_newest(my, event, tokens, since, again);
+    side->is_newest = tokens->granted < since || (!again && tokens->granted_ns < kept_out_until_ns(my, event, since));
     tokens->granted_ns = tokens->granted ? larger(tokens->granted_ns, event->record->mono_ns) : event->record->mono_ns;
     tokens->granted = event->index;
 }

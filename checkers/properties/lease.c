@@ -223,17 +223,13 @@ static void lease_invoked(struct checking *my, const struct event *event) {
     side->since.invoked = event->index;
 }
 
-static void hold_released(struct lease_side *side, const struct history_record *record) {
-    bool known = record->outcome == OUTCOME_OK || record->outcome == OUTCOME_REFUSED;
-    assert(side->since.invoked);
-    side->last = (struct released_hold){.invoked = known ? side->since.invoked : 0, .op = record->op};
-}
-
 static void lease_released(struct checking *my, const struct event *event) {
     struct lease_side *side = my_member(my, event->member);
-    bool last = event->asked && side->since.invoked == event->asked;
-    side->since.done |= last && event->record->outcome == OUTCOME_OK;
-    if (last) hold_released(side, event->record);
+    enum outcome outcome = (enum outcome)event->record->outcome;
+    bool known = outcome == OUTCOME_OK || outcome == OUTCOME_REFUSED;
+    if (!event->asked || side->since.invoked != event->asked) return;
+    side->since.done |= outcome == OUTCOME_OK;
+    side->last = (struct released_hold){.invoked = known ? side->since.invoked : 0, .op = event->record->op};
 }
 
 static SELDOM void late_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
