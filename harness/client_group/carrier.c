@@ -192,7 +192,7 @@ static bool await_events(struct carrier *carrier) {
     int64_t left_ns = timer_heap_next_ns(&carrier->deadlines);
     if (left_ns != INT64_MAX) left_ns -= clock_real_mono_ns();
     if (carrier->runnable_count == 0 && left_ns > 0) {
-        struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
+        struct timespec left = clock_timespec(left_ns);
         struct pollfd any = {.fd = carrier->epoll_fd, .events = POLLIN};
         if (ppoll(&any, 1, left_ns == INT64_MAX ? NULL : &left, NULL) < 0 && errno != EINTR) return false;
     }

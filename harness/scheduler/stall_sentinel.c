@@ -142,7 +142,7 @@ static void *sentinel_watch(void *argument) {
     pthread_mutex_lock(&self->mutex);
     while (!self->is_stopping) {
         int64_t until_ns = clock_real_mono_ns() + self->period_ns;
-        struct timespec until = {.tv_sec = until_ns / CLOCK_NS_PER_S, .tv_nsec = until_ns % CLOCK_NS_PER_S};
+        struct timespec until = clock_timespec(until_ns);
         if (pthread_cond_timedwait(&self->stopped, &self->mutex, &until) == ETIMEDOUT) sentinel_look(self);
     }
     pthread_mutex_unlock(&self->mutex);

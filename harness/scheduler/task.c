@@ -80,7 +80,7 @@ void task_enter(struct task *task) {
 static void sleep_real(struct task *task, int64_t deadline_ns) {
     int64_t left_ns;
     while ((left_ns = deadline_ns - clock_real_mono_ns()) > 0) {
-        struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
+        struct timespec left = clock_timespec(left_ns);
         if (ppoll(&(struct pollfd){.fd = task->turn_fd, .events = POLLIN}, 1, &left, NULL) <= 0) continue;
         await_wakeup(task);
         return;

@@ -23,7 +23,7 @@
 #define ARCHITECTURE 0
 #endif
 
-enum { INSTRUCTIONS_MOST = 512, PER_CALL = 6 };
+enum { INSTRUCTIONS_MOST = 512 };
 
 struct filter {
     struct sock_filter instructions[INSTRUCTIONS_MOST];
@@ -46,12 +46,10 @@ static void filter_decide(struct filter *filter, uint32_t action) {
 
 /* The lower half of an argument; x86-64 and arm64 are little-endian. */
 static void add_call(struct filter *filter, const struct supervised_call *call) {
-    bool always = call->condition == CALL_ALWAYS;
-    filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, always ? 1 : 4);
-    if (!always) {
-        bool unless_zero = call->condition == CALL_UNLESS_ZERO;
-        filter_load(filter, offsetof(struct seccomp_data, args) + (size_t)call->argument * sizeof(uint64_t));
-        filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, unless_zero ? 0 : 1, unless_zero ? 1 : 0);
+    filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, call->limit ? 4 : 1);
+    if (call->limit) {
+        filter_load(filter, offsetof(struct seccomp_data, args) + (size_t)call->limit * sizeof(uint64_t));
+        filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
         filter_decide(filter, SECCOMP_RET_ALLOW);
     }
     filter_decide(filter, SECCOMP_RET_USER_NOTIF);

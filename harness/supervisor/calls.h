@@ -3,20 +3,12 @@
 
 #include "harness/supervisor/held_calls.h"
 
-typedef void call_handler(struct supervisor *supervisor, struct program_process *process,
-                          const struct seccomp_notif *call);
-
-enum call_condition {
-    CALL_ALWAYS,
-    CALL_UNLESS_ZERO, /* the argument, as 32 bits, is not 0 */
-    CALL_IF_ZERO,
-};
+typedef void call_handler(const struct program_call *call);
 
 struct supervised_call {
     int number;
     call_handler *handle;
-    enum call_condition condition;
-    int argument;
+    int limit; /* handed over only if this argument, as 32 bits, is not 0; 0: always */
 };
 
 /* The last entry has no handler. */
@@ -30,25 +22,22 @@ const struct supervised_call *call_find(int number);
 call_handler call_refuse_unknown;
 /* Gives up: the kernel would carry the call out by the machine's clock, or would not tell the supervisor of its end. */
 call_handler call_give_up;
+/* "another call" for a call without a name here: those that may wait and that the supervisor does not answer have one.
+ */
+const char *call_name(int number);
 
 /* --- for handlers --- */
 
-static inline uint64_t call_argument(const struct seccomp_notif *call, int number) {
-    return call->data.args[number];
-}
-
 /* Copies from the program's memory. False: it cannot be read, and the call is refused (EFAULT). */
-bool call_read(struct supervisor *supervisor, const struct program_process *process, const struct seccomp_notif *call,
-               uint64_t address, void *bytes, size_t size);
-/* Writes a result where the program wants it, and answers `value`; or refuses the call (EFAULT). */
-void call_answer_written(struct supervisor *supervisor, const struct program_process *process,
-                         const struct seccomp_notif *call, uint64_t address, const void *bytes, size_t size,
+bool call_read(const struct program_call *call, uint64_t address, void *bytes, size_t size);
+/* Writes a result where the program wants it. False: it cannot be written, and the call is refused (EFAULT). */
+bool call_write(const struct program_call *call, uint64_t address, const void *bytes, size_t size);
+/* The same, and answers `value`. */
+void call_answer_written(const struct program_call *call, uint64_t address, const void *bytes, size_t size,
                          int64_t value);
 /* Reads a struct timespec; false, and the call is refused, when it cannot be read or is not a valid time. */
-bool call_read_time(struct supervisor *supervisor, const struct program_process *process,
-                    const struct seccomp_notif *call, uint64_t address, int64_t *time_ns);
+bool call_read_time(const struct program_call *call, uint64_t address, int64_t *time_ns);
 /* The same for an argument that may be NULL: INT64_MAX, no limit. */
-bool call_read_limit(struct supervisor *supervisor, const struct program_process *process,
-                     const struct seccomp_notif *call, int argument, int64_t *limit_ns);
+bool call_read_limit(const struct program_call *call, int argument, int64_t *limit_ns);
 /* The stamp of the program's monotonic clock this much later; INT64_MAX: never. */
-int64_t call_deadline_ns(const struct supervisor *supervisor, int64_t limit_ns);
+int64_t call_deadline_ns(const struct program_call *call, int64_t limit_ns);

@@ -1,6 +1,7 @@
 /* Random numbers: all that a program can get from the kernel comes from the trial's seed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -20,13 +21,12 @@ static void fill(struct random *random, unsigned char *bytes, size_t size) {
 }
 
 /* getrandom may give fewer bytes than were asked for; more than 256 only when there are more. */
-static void on_getrandom(struct supervisor *supervisor, struct program_process *process,
-                         const struct seccomp_notif *call) {
+static void on_getrandom(const struct program_call *call) {
     unsigned char bytes[AT_ONCE_MOST];
-    uint64_t size = call_argument(call, 1);
+    uint64_t size = call->arguments[1];
     if (size > sizeof bytes) size = sizeof bytes;
-    fill(&supervisor->random, bytes, size);
-    call_answer_written(supervisor, process, call, call_argument(call, 0), bytes, size, (int64_t)size);
+    fill(&call->supervisor->random, bytes, size);
+    call_answer_written(call, call->arguments[0], bytes, size, (int64_t)size);
 }
 
 /* A file in the place of the device; -1: none could be made. */
@@ -39,42 +39,31 @@ static int device_open(struct random *random) {
     return -1;
 }
 
-static void open_device(struct supervisor *supervisor, const struct seccomp_notif *call, uint64_t flags) {
-    int fd = device_open(&supervisor->random);
+static void open_device(const struct program_call *call, uint64_t flags) {
+    int fd = device_open(&call->supervisor->random);
     struct seccomp_notif_addfd addition = {.id = call->id,
                                            .flags = SECCOMP_ADDFD_FLAG_SEND,
                                            .srcfd = (uint32_t)fd,
                                            .newfd_flags = (uint32_t)(flags & O_CLOEXEC)};
-    if (fd < 0 || ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) < 0)
-        supervisor_give_up(supervisor, "the program's random device cannot be replaced: %s", strerror(errno));
+    if (fd < 0 || ioctl(call->supervisor->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) < 0)
+        supervisor_give_up(call->supervisor, "the program's random device cannot be replaced: %s", strerror(errno));
     if (fd >= 0) close(fd);
 }
 
-static void on_open_path(struct supervisor *supervisor, struct program_process *process,
-                         const struct seccomp_notif *call, uint64_t path, uint64_t flags) {
+/* openat, or open, which has no directory as its first argument. */
+static void on_open(const struct program_call *call) {
+    const uint64_t *path = call->arguments + (call->number == SYS_openat);
     char text[PATH_ROOM];
-    bool whole = program_read_text(process, path, text, sizeof text);
-    if (whole && (strcmp(text, "/dev/random") == 0 || strcmp(text, "/dev/urandom") == 0))
-        open_device(supervisor, call, flags);
-    else supervisor_pass(supervisor, call);
+    bool whole = program_read_text(call->process, path[0], text, sizeof text);
+    if (whole && (strcmp(text, "/dev/random") == 0 || strcmp(text, "/dev/urandom") == 0)) open_device(call, path[1]);
+    else supervisor_pass(call);
 }
-
-static void on_openat(struct supervisor *supervisor, struct program_process *process,
-                      const struct seccomp_notif *call) {
-    on_open_path(supervisor, process, call, call_argument(call, 1), call_argument(call, 2));
-}
-
-#ifdef SYS_open
-static void on_open(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    on_open_path(supervisor, process, call, call_argument(call, 0), call_argument(call, 1));
-}
-#endif
 
 const struct supervised_call CALLS_CHANCE[] = {
-    {SYS_getrandom, on_getrandom, CALL_ALWAYS, 0},
-    {SYS_openat, on_openat, CALL_ALWAYS, 0},
+    {SYS_getrandom, on_getrandom, 0},
+    {SYS_openat, on_open, 0},
 #ifdef SYS_open
-    {SYS_open, on_open, CALL_ALWAYS, 0},
+    {SYS_open, on_open, 0},
 #endif
     {0},
 };

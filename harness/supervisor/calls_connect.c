@@ -34,29 +34,28 @@ static uint16_t route_from(const struct supervisor *supervisor, uint16_t port) {
 }
 
 /* Connects the program's socket by a duplicate of it: the program's own copy of the address stays as it is. */
-static void connect_for(struct supervisor *supervisor, const struct program_process *process,
-                        const struct seccomp_notif *call, const union internet_address *address, socklen_t length) {
-    int fd = program_duplicate_fd(process, (int)call_argument(call, 0));
+static void connect_for(const struct program_call *call, const union internet_address *address, socklen_t length) {
+    int fd = program_duplicate_fd(call->process, (int)call->arguments[0]);
     int error = fd < 0 || connect(fd, &address->any, length) != 0 ? errno : 0;
     if (fd >= 0) close(fd);
-    if (error) supervisor_refuse(supervisor, call, error);
-    else supervisor_answer(supervisor, call, 0);
+    if (error) supervisor_refuse(call, error);
+    else supervisor_answer(call, 0);
 }
 
-static void on_connect(struct supervisor *supervisor, struct program_process *process,
-                       const struct seccomp_notif *call) {
+static void on_connect(const struct program_call *call) {
     union internet_address address;
-    size_t length = (size_t)call_argument(call, 2);
-    bool fits = supervisor->route_count > 0 && length >= sizeof address.four && length <= sizeof address;
+    size_t length = (size_t)call->arguments[2];
+    bool fits = call->supervisor->route_count > 0 && length >= sizeof address.four && length <= sizeof address;
     in_port_t *port = NULL;
-    if (fits && program_read(process, call_argument(call, 1), &address, length)) port = loopback_port(&address, length);
-    uint16_t to = port ? route_from(supervisor, ntohs(*port)) : 0;
+    if (fits && program_read(call->process, call->arguments[1], &address, length))
+        port = loopback_port(&address, length);
+    uint16_t to = port ? route_from(call->supervisor, ntohs(*port)) : 0;
     if (!to) {
-        supervisor_pass(supervisor, call);
+        supervisor_pass(call);
         return;
     }
     *port = htons(to);
-    connect_for(supervisor, process, call, &address, (socklen_t)length);
+    connect_for(call, &address, (socklen_t)length);
 }
 
-const struct supervised_call CALLS_CONNECT[] = {{SYS_connect, on_connect, CALL_ALWAYS, 0}, {0}};
+const struct supervised_call CALLS_CONNECT[] = {{SYS_connect, on_connect, 0}, {0}};

@@ -9,4 +9,4 @@ bool futex_recheck(struct supervisor *supervisor);
 /* Of a mutex with priority inheritance: its word holds the id of the thread that has it. */
 call_handler futex_lock_inheriting, futex_unlock_inheriting;
 /* Gives it to this waiter if its owner has ended. */
-bool futex_inherit(struct supervisor *supervisor, struct held_call *held);
+bool futex_inherit(struct held_call *held);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +16,22 @@
 #include "harness/scheduler/clock.h"
 #include "harness/supervisor/signal_descriptors.h"
 
-struct held_call *held_call_add(struct supervisor *supervisor, struct program_process *process,
-                                const struct seccomp_notif *call, enum held_kind kind) {
-    struct held_call *held = calloc(1, sizeof *held), **end = &supervisor->held;
+struct held_call *held_call_add(const struct program_call *call, enum held_kind kind) {
+    struct held_call *held = calloc(1, sizeof *held), **end = &call->supervisor->held;
     if (!held) abort();
     *held = (struct held_call){
-        .call = *call, .process = process, .kind = kind, .order = ++supervisor->next_order, .deadline_ns = INT64_MAX};
+        .call = *call, .kind = kind, .order = ++call->supervisor->next_order, .deadline_ns = INT64_MAX};
     while (*end) end = &(*end)->next;
     *end = held;
-    process->held++;
+    call->process->held++;
     return held;
 }
 
-static void held_call_remove(struct supervisor *supervisor, struct held_call *held) {
-    struct held_call **place = &supervisor->held;
+static void held_call_remove(struct held_call *held) {
+    struct held_call **place = &held->call.supervisor->held;
     while (*place != held) place = &(*place)->next;
     *place = held->next;
-    held->process->held--;
+    held->call.process->held--;
     for (int each = 0; each < held->fd_count; each++) close(held->fds[each].fd);
     free(held->fds);
     free(held);
@@ -39,27 +39,28 @@ static void held_call_remove(struct supervisor *supervisor, struct held_call *he
 
 enum { LOOKS_MOST = 200, LOOK_NS = CLOCK_NS_PER_MS };
 
-void held_call_add_look(struct supervisor *supervisor, struct program_process *process,
-                        const struct seccomp_notif *call) {
+void held_call_add_look(const struct program_call *call) {
+    struct supervisor *supervisor = call->supervisor;
     if (supervisor->looked_ns != supervisor->clock.mono_ns) supervisor->looks = 0;
     supervisor->looked_ns = supervisor->clock.mono_ns;
-    struct held_call *held = held_call_add(supervisor, process, call, HELD_LOOK);
-    if (++supervisor->looks < LOOKS_MOST) held_call_ready(supervisor, held, END_PASS, 0);
+    struct held_call *held = held_call_add(call, HELD_LOOK);
+    if (++supervisor->looks < LOOKS_MOST) held_call_ready(held, END_PASS, 0);
     else held->deadline_ns = supervisor->clock.mono_ns + LOOK_NS;
 }
 
-bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events) {
-    int duplicate = program_duplicate_fd(held->process, fd);
+bool held_call_add_fd(struct held_call *held, int fd, short events) {
+    const struct program_call *call = &held->call;
+    int duplicate = program_duplicate_fd(call->process, fd);
     if (duplicate < 0 && errno == EBADF) {
-        held_call_ready(supervisor, held, END_REFUSE, EBADF);
+        held_call_ready(held, END_REFUSE, EBADF);
         return false;
     }
     if (duplicate < 0) {
-        supervisor_give_up(supervisor, "a descriptor of the program cannot be duplicated (pidfd_getfd: %s)%s",
+        supervisor_give_up(call->supervisor, "a descriptor of the program cannot be duplicated (pidfd_getfd: %s)%s",
                            strerror(errno), errno == EPERM ? "; in Docker, --cap-add SYS_PTRACE allows it" : "");
         return false;
     }
-    uint64_t signals = supervisor->signal_descriptors ? signal_descriptor_signals(held->process, fd) : 0;
+    uint64_t signals = call->supervisor->signal_descriptors ? signal_descriptor_signals(call->process, fd) : 0;
     held->signals |= signals;
     held->fds = realloc(held->fds, (size_t)(held->fd_count + 1) * sizeof *held->fds);
     if (!held->fds) abort();
@@ -67,41 +68,42 @@ bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int
     return true;
 }
 
-void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value) {
+void held_call_ready(struct held_call *held, enum held_end end, int64_t value) {
     assert(held->end == END_NOT_YET && end != END_NOT_YET); /* a thread becomes ready once, and keeps its place */
     held->end = end;
     held->value = value;
-    held->order = ++supervisor->next_order;
+    held->order = ++held->call.supervisor->next_order;
 }
 
-void held_call_write_left(const struct supervisor *supervisor, const struct held_call *held) {
-    int64_t left_ns = held->deadline_ns - supervisor->clock.mono_ns;
-    if (left_ns < 0) left_ns = 0;
-    struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
-    const uint64_t *arguments = (const uint64_t *)held->call.data.args;
-    int limit = held->call.data.nr == SYS_ppoll ? 2 : 4;
-    if ((held->kind != HELD_SELECT && held->call.data.nr != SYS_ppoll) || !arguments[limit]) return;
+/* Where a call wants to know how much of its limit was left; 0: nowhere. */
+static uint64_t left_address(const struct program_call *call, enum held_kind kind) {
+    if (call->number == SYS_nanosleep) return call->arguments[1];
+    if (kind == HELD_SLEEP) return call->arguments[1] & TIMER_ABSTIME ? 0 : call->arguments[3];
+    if (call->number == SYS_ppoll) return call->arguments[2];
+    return kind == HELD_SELECT ? call->arguments[4] : 0;
+}
+
+void held_call_write_left(const struct held_call *held) {
+    const struct program_call *call = &held->call;
+    uint64_t address = left_address(call, held->kind);
+    int64_t left_ns = held->deadline_ns - call->supervisor->clock.mono_ns;
+    struct timespec left = clock_timespec(left_ns > 0 ? left_ns : 0);
 #ifdef SYS_select
-    struct timeval rounded = {.tv_sec = left.tv_sec, .tv_usec = left.tv_nsec / CLOCK_NS_PER_US};
-    if (held->call.data.nr == SYS_select) {
-        program_write(held->process, arguments[limit], &rounded, sizeof rounded);
-        return;
-    }
+    if (call->number == SYS_select) left.tv_nsec /= CLOCK_NS_PER_US; /* a struct timeval, which has the same words */
 #endif
-    program_write(held->process, arguments[limit], &left, sizeof left);
+    if (address && (left_ns > 0 || held->kind != HELD_SLEEP)) program_write(call->process, address, &left, sizeof left);
 }
 
 struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid) {
     for (struct held_call *each = supervisor->held; each; each = each->next)
-        if ((pid_t)each->call.pid == tid && each->end == END_NOT_YET) return each;
+        if (each->call.tid == tid && each->end == END_NOT_YET) return each;
     return NULL;
 }
 
 void held_calls_drop(struct supervisor *supervisor, const struct program_process *process, pid_t tid) {
     for (struct held_call *next, *each = supervisor->held; each; each = next) {
         next = each->next;
-        if ((process && each->process == process) || (tid && (pid_t)each->call.pid == tid))
-            held_call_remove(supervisor, each);
+        if ((process && each->call.process == process) || (tid && each->call.tid == tid)) held_call_remove(each);
     }
 }
 
@@ -114,45 +116,50 @@ struct held_call *held_calls_next_ready(const struct supervisor *supervisor) {
     return first;
 }
 
-bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct seccomp_notif *call) {
+bool held_call_end(struct held_call *held, struct program_call *call) {
     enum held_end end = held->end;
     int64_t value = held->value;
     assert(end != END_NOT_YET); /* only a ready thread gets its turn */
     *call = held->call;
-    held_call_remove(supervisor, held);
+    held_call_remove(held);
     switch (end) {
-    case END_ANSWER: supervisor_answer(supervisor, call, value); break;
-    case END_REFUSE: supervisor_refuse(supervisor, call, (int)value); break;
-    case END_PASS: supervisor_pass(supervisor, call); break;
+    case END_ANSWER: supervisor_answer(call, value); break;
+    case END_REFUSE: supervisor_refuse(call, (int)value); break;
+    case END_PASS: supervisor_pass(call); break;
     default: break; /* END_HANDLE: the caller's */
     }
     return end == END_HANDLE;
 }
 
-void held_call_add_turn(struct supervisor *supervisor, struct program_process *process,
-                        const struct seccomp_notif *call, uint64_t order) {
-    struct held_call *held = held_call_add(supervisor, process, call, HELD_TURN);
-    held_call_ready(supervisor, held, END_HANDLE, 0);
+void held_call_add_turn(const struct program_call *call, uint64_t order) {
+    struct held_call *held = held_call_add(call, HELD_TURN);
+    held_call_ready(held, END_HANDLE, 0);
     held->order = order;
 }
 
 /* --- calls that come --- */
 
 /* The ioctl itself would wait without a limit. */
-bool held_calls_receive(const struct supervisor *supervisor, struct seccomp_notif *call, int limit_ms) {
+bool held_calls_receive(struct supervisor *supervisor, struct program_call *call, int limit_ms) {
     struct pollfd fd = {.fd = supervisor->listener, .events = POLLIN};
-    memset(call, 0, sizeof *call);
-    return poll(&fd, 1, limit_ms) > 0 && fd.revents & POLLIN &&
-           ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_RECV, call) == 0;
+    struct seccomp_notif received = {0};
+    if (poll(&fd, 1, limit_ms) <= 0 || !(fd.revents & POLLIN) ||
+        ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_RECV, &received) != 0)
+        return false;
+    *call = (struct program_call){
+        .supervisor = supervisor, .tid = (pid_t)received.pid, .number = received.data.nr, .id = received.id};
+    memcpy(call->arguments, received.data.args, sizeof call->arguments);
+    return true;
 }
 
 pid_t held_calls_hold_next(struct supervisor *supervisor) {
-    struct seccomp_notif call;
+    struct program_call call;
     if (!held_calls_receive(supervisor, &call, 0)) return 0;
-    struct program_thread *thread = program_find_thread(&supervisor->program, (pid_t)call.pid);
+    struct program_thread *thread = program_find_thread(&supervisor->program, call.tid);
     if (!thread) return 0;
-    held_call_add_turn(supervisor, thread->process, &call, ++supervisor->next_order);
-    return thread->process->pid;
+    call.process = thread->process;
+    held_call_add_turn(&call, ++supervisor->next_order);
+    return call.process->pid;
 }
 
 /* --- descriptors --- */
@@ -182,11 +189,12 @@ static int ready_fds(struct held_call *held) {
 }
 
 /* Looked for once after each signal that the program has sent; always where the kernel sends one, for a child. */
-static bool is_signalled(const struct supervisor *supervisor, struct held_call *held) {
+static bool is_signalled(struct held_call *held) {
+    const struct supervisor *supervisor = held->call.supervisor;
     bool seen = held->signals_seen == supervisor->signals + 1 && !(held->signals >> (SIGCHLD - 1) & 1);
     if (held->end != END_NOT_YET || !held->signals || seen) return false;
     held->signals_seen = supervisor->signals + 1;
-    return signal_descriptor_is_readable((pid_t)held->call.pid, held->signals);
+    return program_pending_signals(held->call.tid) & held->signals;
 }
 
 enum { FDS_TOGETHER = 128 };
@@ -207,7 +215,7 @@ static bool all_are_silent(const struct supervisor *supervisor) {
 bool held_calls_any_readable(const struct supervisor *supervisor) {
     bool silent = all_are_silent(supervisor);
     for (struct held_call *each = supervisor->held; each; each = each->next)
-        if (is_signalled(supervisor, each) || (!silent && ready_fds(each))) return true;
+        if (is_signalled(each) || (!silent && ready_fds(each))) return true;
     return false;
 }
 
@@ -216,28 +224,28 @@ bool held_calls_any_readable(const struct supervisor *supervisor) {
 enum { EVENTS_MOST = 1024 };
 
 /* False: there was none, although the instance was readable (another thread's edge). */
-static bool deliver_events(struct supervisor *supervisor, struct held_call *held) {
+static bool deliver_events(struct held_call *held) {
     static struct epoll_event events[EVENTS_MOST];
-    const uint64_t *arguments = (const uint64_t *)held->call.data.args;
+    const uint64_t *arguments = held->call.arguments;
     int most = (int)arguments[2];
     int count = epoll_wait(held->fds[0].fd, events, most < EVENTS_MOST ? most : EVENTS_MOST, 0);
     if (count == 0) return false;
     if (count < 0) {
-        held_call_ready(supervisor, held, END_REFUSE, errno);
+        held_call_ready(held, END_REFUSE, errno);
         return true;
     }
-    bool written = program_write(held->process, arguments[1], events, (size_t)count * sizeof events[0]);
-    held_call_ready(supervisor, held, written ? END_ANSWER : END_REFUSE, written ? count : EFAULT);
+    bool written = program_write(held->call.process, arguments[1], events, (size_t)count * sizeof events[0]);
+    held_call_ready(held, written ? END_ANSWER : END_REFUSE, written ? count : EFAULT);
     return true;
 }
 
 /* The program's array may name a descriptor several times, or none (below 0): `value` of an entry is its place. */
-static void deliver_poll(struct supervisor *supervisor, struct held_call *held) {
-    uint64_t array = held->call.data.args[0];
-    size_t count = (size_t)held->call.data.args[1];
+static void deliver_poll(struct held_call *held) {
+    uint64_t array = held->call.arguments[0];
+    size_t count = (size_t)held->call.arguments[1];
     struct pollfd *theirs = calloc(count ? count : 1, sizeof *theirs);
     if (!theirs) abort();
-    bool copied = program_read(held->process, array, theirs, count * sizeof *theirs);
+    bool copied = program_read(held->call.process, array, theirs, count * sizeof *theirs);
     int64_t ready = 0;
     int next = 0;
     for (size_t each = 0; copied && each < count; each++) {
@@ -245,19 +253,19 @@ static void deliver_poll(struct supervisor *supervisor, struct held_call *held) 
         if (theirs[each].fd >= 0 && next < held->fd_count) theirs[each].revents = held->fds[next++].revents;
         ready += theirs[each].revents != 0;
     }
-    copied = copied && program_write(held->process, array, theirs, count * sizeof *theirs);
+    copied = copied && program_write(held->call.process, array, theirs, count * sizeof *theirs);
     free(theirs);
-    held_call_write_left(supervisor, held);
-    held_call_ready(supervisor, held, copied ? END_ANSWER : END_REFUSE, copied ? ready : EFAULT);
+    held_call_write_left(held);
+    held_call_ready(held, copied ? END_ANSWER : END_REFUSE, copied ? ready : EFAULT);
 }
 
 /* The kernel, too, takes the lower half of the register only. */
 static size_t sets_size(const struct held_call *held) {
-    return ((size_t)(int)held->call.data.args[0] + 63) / 64 * 8;
+    return ((size_t)(int)held->call.arguments[0] + 63) / 64 * 8;
 }
 
 /* The sets name the descriptors in the order of `fds`. */
-static void deliver_select(struct supervisor *supervisor, struct held_call *held) {
+static void deliver_select(struct held_call *held) {
     fd_set asked[3], ready[3];
     memset(asked, 0, sizeof asked);
     memset(ready, 0, sizeof ready);
@@ -265,10 +273,10 @@ static void deliver_select(struct supervisor *supervisor, struct held_call *held
     int64_t count = 0;
     int next = 0;
     for (int set = 0; set < 3; set++) {
-        uint64_t address = held->call.data.args[set + 1];
-        copied = copied && (!address || program_read(held->process, address, &asked[set], sets_size(held)));
+        uint64_t address = held->call.arguments[set + 1];
+        copied = copied && (!address || program_read(held->call.process, address, &asked[set], sets_size(held)));
     }
-    for (int fd = 0; fd < (int)held->call.data.args[0] && next < held->fd_count; fd++) {
+    for (int fd = 0; fd < (int)held->call.arguments[0] && next < held->fd_count; fd++) {
         bool is_named = false;
         for (int set = 0; set < 3; set++) {
             if (!FD_ISSET(fd, &asked[set])) continue;
@@ -280,30 +288,30 @@ static void deliver_select(struct supervisor *supervisor, struct held_call *held
         next += is_named;
     }
     for (int set = 0; set < 3; set++) {
-        uint64_t address = held->call.data.args[set + 1];
-        copied = copied && (!address || program_write(held->process, address, &ready[set], sets_size(held)));
+        uint64_t address = held->call.arguments[set + 1];
+        copied = copied && (!address || program_write(held->call.process, address, &ready[set], sets_size(held)));
     }
-    held_call_write_left(supervisor, held);
-    held_call_ready(supervisor, held, copied ? END_ANSWER : END_REFUSE, copied ? count : EFAULT);
+    held_call_write_left(held);
+    held_call_ready(held, copied ? END_ANSWER : END_REFUSE, copied ? count : EFAULT);
 }
 
 bool held_calls_deliver(struct supervisor *supervisor) {
     bool silent = all_are_silent(supervisor);
     for (struct held_call *each = supervisor->held; each; each = each->next) {
-        bool signalled = is_signalled(supervisor, each);
+        bool signalled = is_signalled(each);
         if (!signalled && (silent || !ready_fds(each))) continue;
         supervisor->looks = 0;
         if (signalled) {
-            held_call_ready(supervisor, each, END_PASS, 0);
+            held_call_ready(each, END_PASS, 0);
             return true;
         }
         if (each->kind == HELD_EPOLL) {
-            if (deliver_events(supervisor, each)) return true;
+            if (deliver_events(each)) return true;
             continue;
         }
-        if (each->kind == HELD_POLL) deliver_poll(supervisor, each);
-        else if (each->kind == HELD_SELECT) deliver_select(supervisor, each);
-        else held_call_ready(supervisor, each, END_PASS, 0);
+        if (each->kind == HELD_POLL) deliver_poll(each);
+        else if (each->kind == HELD_SELECT) deliver_select(each);
+        else held_call_ready(each, END_PASS, 0);
         return true;
     }
     return false;
@@ -312,25 +320,26 @@ bool held_calls_deliver(struct supervisor *supervisor) {
 /* --- deadlines --- */
 
 /* By the program's monotonic clock. A deadline of the wall clock moves when that clock is set. */
-static int64_t held_call_deadline_of(const struct supervisor *supervisor, const struct held_call *held) {
+static int64_t held_call_deadline_of(const struct held_call *held) {
+    const struct program_clock *clock = &held->call.supervisor->clock;
     if (held->end != END_NOT_YET) return INT64_MAX;
     if (!held->by_wall_clock || held->deadline_ns == INT64_MAX) return held->deadline_ns;
-    return held->deadline_ns - supervisor->clock.wall_ns + supervisor->clock.mono_ns;
+    return held->deadline_ns - clock->wall_ns + clock->mono_ns;
 }
 
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
     for (const struct held_call *each = supervisor->held; each; each = each->next)
-        if (held_call_deadline_of(supervisor, each) < next_ns) next_ns = held_call_deadline_of(supervisor, each);
+        if (held_call_deadline_of(each) < next_ns) next_ns = held_call_deadline_of(each);
     return next_ns;
 }
 
 static struct held_call *first_due(const struct supervisor *supervisor) {
     struct held_call *first = NULL;
     for (struct held_call *each = supervisor->held; each; each = each->next) {
-        int64_t deadline_ns = held_call_deadline_of(supervisor, each);
+        int64_t deadline_ns = held_call_deadline_of(each);
         if (deadline_ns > supervisor->clock.mono_ns) continue;
-        if (!first || deadline_ns < held_call_deadline_of(supervisor, first)) first = each;
+        if (!first || deadline_ns < held_call_deadline_of(first)) first = each;
     }
     return first;
 }
@@ -339,31 +348,31 @@ static struct held_call *first_due(const struct supervisor *supervisor) {
 static bool clear_sets(const struct held_call *held) {
     static const fd_set NOTHING;
     for (int set = 1; set <= 3; set++)
-        if (held->call.data.args[set] &&
-            !program_write(held->process, held->call.data.args[set], &NOTHING, sets_size(held)))
+        if (held->call.arguments[set] &&
+            !program_write(held->call.process, held->call.arguments[set], &NOTHING, sets_size(held)))
             return false;
     return true;
 }
 
-static void held_call_expire(struct supervisor *supervisor, struct held_call *held) {
-    held_call_write_left(supervisor, held);
+static void held_call_expire(struct held_call *held) {
+    held_call_write_left(held);
     switch (held->kind) {
     case HELD_MUTEX: /* fall through */
-    case HELD_FUTEX: held_call_ready(supervisor, held, END_REFUSE, ETIMEDOUT); break;
-    case HELD_LOOK: held_call_ready(supervisor, held, END_PASS, 0); break;
+    case HELD_FUTEX: held_call_ready(held, END_REFUSE, ETIMEDOUT); break;
+    case HELD_LOOK: held_call_ready(held, END_PASS, 0); break;
     case HELD_TRANSFER: /* fall through */
-    case HELD_SIGNAL: held_call_ready(supervisor, held, END_REFUSE, EAGAIN); break;
+    case HELD_SIGNAL: held_call_ready(held, END_REFUSE, EAGAIN); break;
     case HELD_SELECT:
-        if (!clear_sets(held)) held_call_ready(supervisor, held, END_REFUSE, EFAULT);
-        else held_call_ready(supervisor, held, END_ANSWER, 0);
+        if (!clear_sets(held)) held_call_ready(held, END_REFUSE, EFAULT);
+        else held_call_ready(held, END_ANSWER, 0);
         break;
-    default: held_call_ready(supervisor, held, END_ANSWER, 0); break;
+    default: held_call_ready(held, END_ANSWER, 0); break;
     }
 }
 
 bool held_calls_expire(struct supervisor *supervisor) {
     struct held_call *due = first_due(supervisor);
     if (!due) return false;
-    for (; due; due = first_due(supervisor)) held_call_expire(supervisor, due);
+    for (; due; due = first_due(supervisor)) held_call_expire(due);
     return true;
 }

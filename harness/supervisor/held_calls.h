@@ -31,8 +31,7 @@ enum held_end {
 
 struct held_call {
     struct held_call *next;
-    struct seccomp_notif call;
-    struct program_process *process;
+    struct program_call call;
     enum held_kind kind;
     enum held_end end; /* not NOT_YET: the thread is ready */
     int64_t value;
@@ -48,22 +47,19 @@ struct held_call {
 };
 
 /* Holds a call. The result is the supervisor's, until the call ends; the caller fills in what its kind needs. */
-struct held_call *held_call_add(struct supervisor *supervisor, struct program_process *process,
-                                const struct seccomp_notif *call, enum held_kind kind);
+struct held_call *held_call_add(const struct program_call *call, enum held_kind kind);
 /* Holds a call that only looks whether something is there, until the threads that are ready have gone on; the kernel
  * carries it out then. A program that does nothing else waits actively: the 200th look at the same time takes a
  * millisecond, so that its partners get their turns and time goes on. */
-void held_call_add_look(struct supervisor *supervisor, struct program_process *process,
-                        const struct seccomp_notif *call);
+void held_call_add_look(const struct program_call *call);
 /* Holds a call that has not been handled until its thread has its turn; the order is that of becoming ready. */
-void held_call_add_turn(struct supervisor *supervisor, struct program_process *process,
-                        const struct seccomp_notif *call, uint64_t order);
+void held_call_add_turn(const struct program_call *call, uint64_t order);
 /* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is not open. */
-bool held_call_add_fd(struct supervisor *supervisor, struct held_call *held, int fd, short events);
+bool held_call_add_fd(struct held_call *held, int fd, short events);
 /* The thread is ready; its call ends so when it gets its turn. */
-void held_call_ready(struct supervisor *supervisor, struct held_call *held, enum held_end end, int64_t value);
-/* Tells a program that selects or polls with a limit how much of it was left, where the kernel does. */
-void held_call_write_left(const struct supervisor *supervisor, const struct held_call *held);
+void held_call_ready(struct held_call *held, enum held_end end, int64_t value);
+/* Tells a program that sleeps, selects or polls with a limit how much of it was left, where the kernel does. */
+void held_call_write_left(const struct held_call *held);
 /* The held call of this thread that is not ready; or NULL. */
 struct held_call *held_call_of(const struct supervisor *supervisor, pid_t tid);
 /* Drops the held calls of a thread, which has ended or makes another call; of a process: process, tid 0. */
@@ -73,7 +69,7 @@ void held_calls_drop(struct supervisor *supervisor, const struct program_process
 struct held_call *held_calls_next_ready(const struct supervisor *supervisor);
 /* Ends the call of a ready thread, which runs from now on. END_HANDLE is left to the caller, who gets the call in
  * *call; true. */
-bool held_call_end(struct supervisor *supervisor, struct held_call *held, struct seccomp_notif *call);
+bool held_call_end(struct held_call *held, struct program_call *call);
 
 /* Whether what a held call waits for on its descriptors is there. */
 bool held_calls_any_readable(const struct supervisor *supervisor);
@@ -84,7 +80,7 @@ int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);
 /* Makes those threads ready whose deadline has come, in the order of their deadlines. True: there were some. */
 bool held_calls_expire(struct supervisor *supervisor);
 
-/* Receives a call that comes within limit_ms. False: none has, or its thread was killed. */
-bool held_calls_receive(const struct supervisor *supervisor, struct seccomp_notif *call, int limit_ms);
+/* Receives a call that comes within limit_ms, without its process. False: none has, or its thread was killed. */
+bool held_calls_receive(struct supervisor *supervisor, struct program_call *call, int limit_ms);
 /* Receives a call that has come, and holds it for its thread's turn. The process that made it; 0: none has come. */
 pid_t held_calls_hold_next(struct supervisor *supervisor);

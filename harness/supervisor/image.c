@@ -187,28 +187,28 @@ static bool await_stop(struct supervisor *supervisor, const struct program_proce
     return WIFSTOPPED(*status);
 }
 
-void image_exec(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
-    pid_t tid = (pid_t)call->pid;
+void image_exec(const struct program_call *call) {
+    pid_t tid = call->tid;
     int status = 0;
     if (ptrace(PTRACE_SEIZE, tid, NULL, PTRACE_O_TRACEEXEC) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0) {
-        supervisor_give_up(supervisor, "the program cannot be attached to (ptrace: %s)", strerror(errno));
+        supervisor_give_up(call->supervisor, "the program cannot be attached to (ptrace: %s)", strerror(errno));
         return;
     }
-    supervisor_pass(supervisor, call);
-    if (!await_stop(supervisor, process, tid, &status)) {
-        supervisor->root_ended = process->pid == supervisor->root;
-        if (supervisor->root_ended) supervisor->status = status;
+    supervisor_pass(call);
+    if (!await_stop(call->supervisor, call->process, tid, &status)) {
+        call->supervisor->root_ended = call->process->pid == call->supervisor->root;
+        if (call->supervisor->root_ended) call->supervisor->status = status;
         return;
     }
     if (status >> 8 != (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
         ptrace(PTRACE_DETACH, tid, NULL, NULL);
         return;
     }
-    held_calls_drop(supervisor, process, 0);
-    program_keep_only_thread(&supervisor->program, process);
-    program_end_vfork(&supervisor->program, process);
-    image_prepare(supervisor, process);
-    ptrace(PTRACE_DETACH, process->pid, NULL, NULL);
+    held_calls_drop(call->supervisor, call->process, 0);
+    program_keep_only_thread(&call->supervisor->program, call->process);
+    program_end_vfork(&call->supervisor->program, call->process);
+    image_prepare(call->supervisor, call->process);
+    ptrace(PTRACE_DETACH, call->process->pid, NULL, NULL);
 }
 
 /* --- the first process --- */

@@ -46,18 +46,19 @@ uint64_t program_status(pid_t tid, const char *name, int base) {
     return value;
 }
 
-bool program_descriptor_info(pid_t pid, int fd, const char *name, int64_t *value) {
+uint64_t program_pending_signals(pid_t tid) {
+    return program_status(tid, "SigPnd:", 16) | program_status(tid, "ShdPnd:", 16);
+}
+
+bool program_descriptor_info(pid_t pid, int fd, const char *name, int base, uint64_t *value) {
     char path[64];
-    uint64_t number = 0;
     snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
-    if (!read_number(path, name, 10, &number)) return false;
-    *value = (int64_t)number;
-    return true;
+    return read_number(path, name, base, value);
 }
 
 pid_t program_pidfd_process(const struct program_process *process, int fd) {
-    int64_t pid;
-    return program_descriptor_info(process->pid, fd, "Pid:", &pid) && pid > 0 ? (pid_t)pid : -1;
+    uint64_t pid;
+    return program_descriptor_info(process->pid, fd, "Pid:", 10, &pid) && (pid_t)pid > 0 ? (pid_t)pid : -1;
 }
 
 struct program_process *program_known_process(struct program *program, pid_t pid) {

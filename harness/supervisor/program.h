@@ -54,9 +54,10 @@ void program_end_vfork(struct program *program, struct program_process *process)
 
 /* A number from /proc/TID/status, such as "Tgid:"; 0: the thread has ended. */
 uint64_t program_status(pid_t tid, const char *name, int base);
-
+/* The signals that are pending for the thread; bit n - 1: signal n. */
+uint64_t program_pending_signals(pid_t tid);
 /* A number from /proc/PID/fdinfo/FD, such as "ticks:"; false: it has no such line. */
-bool program_descriptor_info(pid_t pid, int fd, const char *name, int64_t *value);
+bool program_descriptor_info(pid_t pid, int fd, const char *name, int base, uint64_t *value);
 /* The process that the program's own descriptor (pidfd_open, CLONE_PIDFD) refers to; -1: none, or its end was waited
  * for. */
 pid_t program_pidfd_process(const struct program_process *process, int fd);

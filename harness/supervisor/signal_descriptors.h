@@ -23,5 +23,3 @@ struct epoll_targets {
 uint64_t signal_descriptor_signals(const struct program_process *process, int fd);
 /* False: the descriptor is no epoll instance, or one without descriptors of signals. */
 bool signal_descriptor_targets(const struct program_process *process, int fd, struct epoll_targets *targets);
-/* Whether one of these signals is pending for the thread. */
-bool signal_descriptor_is_readable(pid_t tid, uint64_t signals);

@@ -16,29 +16,19 @@ static bool has_bit(uint64_t set, int number) {
     return set >> (number - 1) & 1;
 }
 
-/* A sleep that is interrupted says how much of it was left. */
-static void write_left(const struct supervisor *supervisor, const struct held_call *held) {
-    bool relative = held->call.data.nr == SYS_nanosleep || !(held->call.data.args[1] & TIMER_ABSTIME);
-    uint64_t address = held->call.data.args[held->call.data.nr == SYS_nanosleep ? 1 : 3];
-    int64_t left_ns = held->deadline_ns - supervisor->clock.mono_ns;
-    struct timespec left = {.tv_sec = left_ns / CLOCK_NS_PER_S, .tv_nsec = left_ns % CLOCK_NS_PER_S};
-    if (relative && address && left_ns > 0) program_write(held->process, address, &left, sizeof left);
-}
-
-static void interrupt_call(struct supervisor *supervisor, struct held_call *held, int number) {
-    pid_t tid = (pid_t)held->call.pid;
+static void interrupt_call(struct held_call *held, int number) {
+    pid_t tid = held->call.tid;
     if (held->kind == HELD_SIGNAL) {
-        held_call_ready(supervisor, held, END_PASS, 0);
+        held_call_ready(held, END_PASS, 0);
         return;
     }
     if (!has_bit(program_status(tid, "SigCgt:", 16), number) || has_bit(program_status(tid, "SigBlk:", 16), number))
         return;
     bool timed = held->deadline_ns != INT64_MAX;
     bool restarts = held->kind == HELD_FUTEX || held->kind == HELD_TRANSFER || held->kind == HELD_CHILD;
-    if (held->kind == HELD_SLEEP) write_left(supervisor, held);
-    else held_call_write_left(supervisor, held);
+    held_call_write_left(held);
     int error = restarts && !timed ? RESTART : EINTR;
-    held_call_ready(supervisor, held, END_REFUSE, held->kind == HELD_MUTEX ? RESTART_ALWAYS : error);
+    held_call_ready(held, END_REFUSE, held->kind == HELD_MUTEX ? RESTART_ALWAYS : error);
 }
 
 bool signals_ends_process(const struct program_process *process, int number) {
@@ -57,7 +47,7 @@ void signals_interrupt(struct supervisor *supervisor, struct program_process *pr
     supervisor->signals++;
     if (number <= 0 || number > SIGRTMAX) return;
     struct held_call *held = held_call_of(supervisor, tid ? tid : process->pid);
-    if (held && held->process == process) interrupt_call(supervisor, held, number);
+    if (held && held->call.process == process) interrupt_call(held, number);
 }
 
 void signals_send(struct supervisor *supervisor, struct program_process *process, pid_t tid, int number,

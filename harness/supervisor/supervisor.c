@@ -1,6 +1,7 @@
 #include "harness/supervisor/supervisor.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,21 +23,22 @@ void supervisor_give_up(struct supervisor *supervisor, const char *format, ...) 
 /* --- answers --- */
 
 /* A thread that was killed meanwhile has no call any more (ENOENT). */
-static void respond(struct supervisor *supervisor, struct seccomp_notif_resp response) {
-    if (ioctl(supervisor->listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno != ENOENT)
-        supervisor_give_up(supervisor, "a call cannot be answered: %s", strerror(errno));
+static void respond(const struct program_call *call, struct seccomp_notif_resp response) {
+    response.id = call->id;
+    if (ioctl(call->supervisor->listener, SECCOMP_IOCTL_NOTIF_SEND, &response) != 0 && errno != ENOENT)
+        supervisor_give_up(call->supervisor, "a call cannot be answered: %s", strerror(errno));
 }
 
-void supervisor_answer(struct supervisor *supervisor, const struct seccomp_notif *call, int64_t value) {
-    respond(supervisor, (struct seccomp_notif_resp){.id = call->id, .val = value});
+void supervisor_answer(const struct program_call *call, int64_t value) {
+    respond(call, (struct seccomp_notif_resp){.val = value});
 }
 
-void supervisor_refuse(struct supervisor *supervisor, const struct seccomp_notif *call, int error) {
-    respond(supervisor, (struct seccomp_notif_resp){.id = call->id, .error = -error});
+void supervisor_refuse(const struct program_call *call, int error) {
+    respond(call, (struct seccomp_notif_resp){.error = -error});
 }
 
-void supervisor_pass(struct supervisor *supervisor, const struct seccomp_notif *call) {
-    respond(supervisor, (struct seccomp_notif_resp){.id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
+void supervisor_pass(const struct program_call *call) {
+    respond(call, (struct seccomp_notif_resp){.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
 }
 
 /* --- the clocks, and what is pending --- */

@@ -13,7 +13,6 @@
  * is copied once, and checked before it is used. */
 #pragma once
 
-#include <linux/seccomp.h>
 #include <stdio.h>
 
 #include "harness/scheduler/random.h"
@@ -69,14 +68,23 @@ struct supervisor {
 /* Writes down why the program cannot be supervised; the first reason stays. */
 __attribute__((format(printf, 2, 3))) void supervisor_give_up(struct supervisor *supervisor, const char *format, ...);
 
-/* --- what a handler of a call does with it (calls.h) --- */
+/* A call of the program that the kernel has handed over. */
+struct program_call {
+    struct supervisor *supervisor;
+    struct program_process *process; /* of the thread that makes it */
+    pid_t tid;
+    int number;
+    uint64_t arguments[6];
+    uint64_t id; /* by which the kernel knows it */
+};
 
 /* Answers: the call returns `value`. */
-void supervisor_answer(struct supervisor *supervisor, const struct seccomp_notif *call, int64_t value);
+void supervisor_answer(const struct program_call *call, int64_t value);
 /* The call fails with this errno. */
-void supervisor_refuse(struct supervisor *supervisor, const struct seccomp_notif *call, int error);
+void supervisor_refuse(const struct program_call *call, int error);
 /* The kernel carries the call out as the program asked for it. */
-void supervisor_pass(struct supervisor *supervisor, const struct seccomp_notif *call);
+void supervisor_pass(const struct program_call *call);
+
 /* Takes the signals that have come from the descriptor. */
 void supervisor_drain_signals(const struct supervisor *supervisor);
 /* Writes the program's clocks into the words that its vDSO reads. */

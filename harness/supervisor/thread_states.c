@@ -8,8 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "harness/supervisor/call_names.h"
-#include "harness/supervisor/held_calls.h"
+#include "harness/supervisor/calls.h"
 
 enum { LINE = 512 };
 
@@ -26,7 +25,7 @@ static bool read_line(pid_t tid, const char *name, char line[LINE]) {
 
 static bool thread_is_held(const struct supervisor *supervisor, pid_t tid) {
     for (const struct held_call *each = supervisor->held; each; each = each->next)
-        if ((pid_t)each->call.pid == tid) return true;
+        if (each->call.tid == tid) return true;
     return false;
 }
 

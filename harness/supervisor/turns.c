@@ -1,5 +1,6 @@
 #include "harness/supervisor/turns.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -59,51 +60,60 @@ void turns_end(struct supervisor *supervisor) {
 
 /* --- calls --- */
 
-static void handle(struct supervisor *supervisor, struct program_process *process, const struct seccomp_notif *call) {
+static void handle(const struct program_call *call) {
+    struct supervisor *supervisor = call->supervisor;
     if (supervisor->trace)
-        fprintf(supervisor->trace, "%.9f %d/%d %d(%llx, %llx, %llx, %llx)\n",
-                (double)(supervisor->clock.mono_ns - SHARED_PAGE_UPTIME_NS) / CLOCK_NS_PER_S, process->pid, call->pid,
-                call->data.nr, call->data.args[0], call->data.args[1], call->data.args[2], call->data.args[3]);
-    const struct supervised_call *entry = call_find(call->data.nr);
-    if (entry) entry->handle(supervisor, process, call);
-    else supervisor_pass(supervisor, call);
+        fprintf(supervisor->trace, "%.9f %d/%d %d(%" PRIx64 ", %" PRIx64 ", %" PRIx64 ", %" PRIx64 ")\n",
+                (double)(supervisor->clock.mono_ns - SHARED_PAGE_UPTIME_NS) / CLOCK_NS_PER_S, call->process->pid,
+                call->tid, call->number, call->arguments[0], call->arguments[1], call->arguments[2],
+                call->arguments[3]);
+    const struct supervised_call *entry = call_find(call->number);
+    if (entry) entry->handle(call);
+    else supervisor_pass(call);
+}
+
+/* The thread runs from now on. */
+static void give_turn_to(struct held_call *next) {
+    struct program_call call;
+    if (held_call_end(next, &call)) handle(&call);
 }
 
 static int running(const struct supervisor *supervisor) {
     return program_running(&supervisor->program) + supervisor->birth_count;
 }
 
-static void take_call(struct supervisor *supervisor, const struct seccomp_notif *call) {
-    bool known = program_knows_thread(&supervisor->program, (pid_t)call->pid);
-    struct program_thread *thread = program_find_thread(&supervisor->program, (pid_t)call->pid);
+static void take_call(struct program_call *call) {
+    struct supervisor *supervisor = call->supervisor;
+    bool known = program_knows_thread(&supervisor->program, call->tid);
+    struct program_thread *thread = program_find_thread(&supervisor->program, call->tid);
     if (!thread) {
-        supervisor_pass(supervisor, call); /* it was killed, or is one too many, which has been written down */
+        supervisor_pass(call); /* it was killed, or is one too many, which has been written down */
         return;
     }
     supervisor->calls++;
-    struct program_process *process = thread->process;
-    process->threads += !known;
+    call->process = thread->process;
+    call->process->threads += !known;
     if (!known && supervisor->birth_count > 0) {
         /* The first call of a new thread: its place is where it was made, however late the machine started it. */
-        held_call_add_turn(supervisor, process, call, supervisor->births[0]);
+        held_call_add_turn(call, supervisor->births[0]);
         supervisor->birth_count--;
         memmove(supervisor->births, supervisor->births + 1,
                 (size_t)supervisor->birth_count * sizeof supervisor->births[0]);
     } else if (supervisor->birth_count > 0) {
-        held_call_add_turn(supervisor, process, call, 0);
+        held_call_add_turn(call, 0);
     } else if (running(supervisor) > 1) {
-        held_call_add_turn(supervisor, process, call, ++supervisor->next_order);
+        held_call_add_turn(call, ++supervisor->next_order);
     } else {
-        handle(supervisor, process, call);
+        handle(call);
     }
 }
 
 /* A held call whose thread makes another one has ended because of a signal. */
 static bool receive_call(struct supervisor *supervisor) {
-    struct seccomp_notif call;
+    struct program_call call;
     if (!held_calls_receive(supervisor, &call, CALL_POLL_MS)) return false;
-    held_calls_drop(supervisor, NULL, (pid_t)call.pid); /* before the new one is held: both have the same thread */
-    take_call(supervisor, &call);
+    held_calls_drop(supervisor, NULL, call.tid); /* before the new one is held: both have the same thread */
+    take_call(&call);
     return true;
 }
 
@@ -145,12 +155,10 @@ static int64_t processor_ns(const struct supervisor *supervisor) {
 }
 
 static void break_spin(struct supervisor *supervisor) {
-    struct seccomp_notif call;
     struct held_call *next = held_calls_next_ready(supervisor);
     supervisor->spins++;
     if (next) {
-        struct program_process *process = next->process;
-        if (held_call_end(supervisor, next, &call)) handle(supervisor, process, &call);
+        give_turn_to(next);
         return;
     }
     program_clock_creep(&supervisor->clock, CLOCK_NS_PER_MS);
@@ -243,11 +251,7 @@ bool turns_run(struct supervisor *supervisor) {
         }
         if (!find_ready(supervisor)) return true;
         struct held_call *next = held_calls_next_ready(supervisor);
-        if (next) {
-            struct seccomp_notif call;
-            struct program_process *process = next->process;
-            if (held_call_end(supervisor, next, &call)) handle(supervisor, process, &call);
-        }
+        if (next) give_turn_to(next);
     }
     return false;
 }
