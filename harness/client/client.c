@@ -139,7 +139,7 @@ resource_exchange(const struct resource_connection *connection, const char *form
     va_list arguments;
     size_t length;
     va_start(arguments, format);
-    char *command = redis_command_format(format, arguments, &length);
+    char *command = redis_command_format(NULL, 0, format, arguments, &length);
     va_end(arguments);
     const struct env_reply *reply = connection->exchange(connection->holder, command, length);
     free(command);

@@ -1,7 +1,7 @@
 /* The arguments of a program that hosts clients: one (client_main.c), or many (harness/client_group). */
 #pragma once
 
-#include "harness/environment/live_options.h"
+#include "harness/environment/env_live.h"
 #include "harness/locks/common/lock.h"
 
 struct client_arguments {

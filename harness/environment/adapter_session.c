@@ -172,7 +172,7 @@ static char *adapter_line_end(struct adapter_session *session) {
     return memchr(session->received, '\n', session->length);
 }
 
-struct env_reply adapter_session_receive(struct adapter_session *session, const struct session_wait *wait) {
+struct env_reply adapter_session_receive(struct adapter_session *session, const struct live_wait *wait) {
     char *end;
     while (!(end = adapter_line_end(session))) {
         size_t room = ADAPTER_LINE_MOST - session->length;
@@ -181,7 +181,7 @@ struct env_reply adapter_session_receive(struct adapter_session *session, const 
         if (got > 0) session->length += (size_t)got;
         else if (got == 0) return closed(session);
         else if (errno != EAGAIN && errno != EINTR) return adapter_failed(strerror(errno));
-        else if (!wait->readable(wait->holder, session->from)) return silent(session);
+        else if (!live_wait_readable(wait, session->from)) return silent(session);
     }
     *end = '\0';
     session->consumed = (size_t)(end + 1 - session->received);

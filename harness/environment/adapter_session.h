@@ -4,8 +4,7 @@
 #pragma once
 
 #include "harness/environment/env.h"
-#include "harness/environment/session_wait.h"
-#include "harness/scheduler/task.h"
+#include "harness/environment/live_task.h"
 
 struct adapter_session;
 
@@ -27,6 +26,6 @@ bool adapter_session_send(struct adapter_session *session, const char *line);
 
 /* The next line, without its end, as a STRING that is the session's until the next call; an ERROR, whose text says so,
  * when the program has ended or writes more than ADAPTER_LINE_MOST bytes in one line; UNKNOWN when the wait is over. */
-struct env_reply adapter_session_receive(struct adapter_session *session, const struct session_wait *wait);
+struct env_reply adapter_session_receive(struct adapter_session *session, const struct live_wait *wait);
 
 enum { ADAPTER_LINE_MOST = 64 * 1024 };

@@ -5,39 +5,65 @@
 
 #include "harness/environment/env_reply.h"
 #include "harness/environment/env_unserved.h"
-#include "harness/environment/live_ensemble.h"
 #include "harness/environment/live_env.h"
-#include "harness/environment/live_watchdog.h"
 
-/* How long a session waits for its socket, and whether others run meanwhile. */
-struct wait_limit {
-    struct live_task *task;
-    int64_t deadline_ns;
-    bool may_block;
-};
-
-/* A session may send before every wait: one statement takes several messages when its session has to begin first. */
-static bool await_readable(void *holder, int fd) {
-    const struct wait_limit *limit = holder;
-    (limit->may_block ? live_task_count_unawaited : live_task_count_sent)(limit->task);
-    return live_task_await_readable(limit->task, fd, limit->deadline_ns, limit->may_block);
+struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_options *options,
+                              const struct task *task, struct random random) {
+    struct live_env *live = calloc(1, sizeof *live);
+    if (!live) abort();
+    env_begin(&live->env, ops);
+    live->options = *options;
+    live->task = (struct live_task){*task, options->host, options->reply_limit_ms * ENV_NS_PER_MS};
+    live->random = random;
+    for (int node = 0; node < options->node_count; node++) {
+        struct redis_session session = {.task = &live->task, .address = options->nodes[node]};
+        live->redis[node] = session;
+        live->subscriptions[node].session = session;
+    }
+    return live;
 }
 
-static struct wait_limit wait_limit_of(struct live_env *live, int64_t limit_ns, bool may_block) {
-    return (struct wait_limit){&live->task, live_task_deadline_ns(&live->task, limit_ns), may_block};
+void live_env_drop_reply(struct live_env *live) {
+    env_reply_free(&live->reply);
+    live->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (live->raw) freeReplyObject(live->raw);
+    live->raw = NULL;
+}
+
+static void close_postgres(struct live_env *live, int node) {
+    if (live->postgres[node]) live_task_count_unawaited(&live->task);
+    postgres_session_close(live->postgres[node]);
+    live->postgres[node] = NULL;
+}
+
+static void close_http(struct live_env *live, struct http_session **session) {
+    if (*session) live_task_count_sent(&live->task);
+    http_session_close(*session);
+    *session = NULL;
+}
+
+void live_env_close_sessions(struct live_env *live) {
+    for (int node = 0; node < live->options.node_count; node++) {
+        redis_session_close(&live->redis[node]);
+        redis_subscription_close(&live->subscriptions[node]);
+        close_postgres(live, node);
+        close_http(live, &live->posts[node]);
+        close_http(live, &live->streams[node]);
+    }
 }
 
 /* A lock that addresses a node that it does not have is wrong. */
-static void check_node(const struct live_env *live, int node) {
+static struct live_env *live_at(struct env *env, int node) {
+    struct live_env *live = live_env_of(env);
     if (node < 0 || node >= live->options.node_count) abort();
+    return live;
 }
 
 /* --- nodes that speak RESP --- */
 
 static const struct env_reply *live_command(struct env *env, int node, const char *command, size_t length,
                                             int64_t limit_ns, bool may_block) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
+    struct live_env *live = live_at(env, node);
     live_env_drop_reply(live);
     live->raw = redis_session_ask(&live->redis[node], command, length, limit_ns, may_block);
     if (live->raw) env_reply_fill(&live->reply, live->raw);
@@ -45,21 +71,18 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
 }
 
 static enum outcome live_subscribe(struct env *env, int node, const char *channel, size_t length) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
+    struct live_env *live = live_at(env, node);
     return redis_subscription_begin(&live->subscriptions[node], channel, length);
 }
 
 static void live_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
+    struct live_env *live = live_at(env, node);
     redis_subscription_end(&live->subscriptions[node], channel, length);
 }
 
 static const struct env_reply *live_message(struct env *env, int node, int64_t limit_ns) {
-    struct live_env *live = live_env_of(env);
+    struct live_env *live = live_at(env, node);
     int64_t deadline_ns = live_task_deadline_ns(&live->task, limit_ns);
-    check_node(live, node);
     live_env_drop_reply(live);
     live->raw = redis_subscription_message(&live->subscriptions[node], deadline_ns);
     if (live->raw) env_reply_fill(&live->reply, live->raw->element[2]);
@@ -72,19 +95,15 @@ static const struct env_reply *live_message(struct env *env, int node, int64_t l
 static const struct env_reply *live_query(struct env *env, int node, const char *statement,
                                           const char *const *parameters, size_t count, int64_t limit_ns,
                                           bool may_block) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
+    struct live_env *live = live_at(env, node);
     live_env_drop_reply(live);
-    struct wait_limit to_connect = wait_limit_of(live, live->task.reply_limit_ns, false);
-    struct wait_limit to_run = wait_limit_of(live, limit_ns, may_block);
+    struct live_wait to_connect = live_wait_of(&live->task, live->task.reply_limit_ns, false);
+    struct live_wait to_run = live_wait_of(&live->task, limit_ns, may_block);
     struct postgres_session **session = &live->postgres[node];
-    if (!*session)
-        *session =
-            postgres_session_open(live->options.nodes[node], &(struct session_wait){await_readable, &to_connect});
-    struct session_wait wait = {await_readable, &to_run};
-    if (*session && postgres_session_run(*session, statement, parameters, count, &wait, &live->answer))
+    if (!*session) *session = postgres_session_open(live->options.nodes[node], &to_connect);
+    if (*session && postgres_session_run(*session, statement, parameters, count, &to_run, &live->answer))
         return &live->answer;
-    live_env_close_postgres(live, node);
+    close_postgres(live, node);
     return &live->reply;
 }
 
@@ -99,41 +118,35 @@ static bool http_begin(struct live_env *live, struct http_session **session, int
 
 static const struct env_reply *live_post(struct env *env, int node, const char *path, const char *body,
                                          int64_t limit_ns) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
-    struct wait_limit limit = wait_limit_of(live, limit_ns, false);
+    struct live_env *live = live_at(env, node);
+    struct live_wait limit = live_wait_of(&live->task, limit_ns, false);
     struct http_session **session = &live->posts[node];
     live_env_drop_reply(live);
-    if (http_begin(live, session, node, path, body) &&
-        http_session_answer(*session, &(struct session_wait){await_readable, &limit}, &live->answer))
+    if (http_begin(live, session, node, path, body) && http_session_answer(*session, &limit, &live->answer))
         return &live->answer;
-    live_env_close_http(live, session);
+    close_http(live, session);
     return &live->reply;
 }
 
 static enum outcome live_stream(struct env *env, int node, const char *path, const char *body) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
+    struct live_env *live = live_at(env, node);
     if (http_begin(live, &live->streams[node], node, path, body)) return OUTCOME_OK;
-    live_env_close_http(live, &live->streams[node]);
+    close_http(live, &live->streams[node]);
     return OUTCOME_UNKNOWN;
 }
 
 static const struct env_reply *live_stream_line(struct env *env, int node, int64_t limit_ns) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
-    struct wait_limit limit = wait_limit_of(live, limit_ns, true);
+    struct live_env *live = live_at(env, node);
+    struct live_wait limit = live_wait_of(&live->task, limit_ns, true);
     struct http_session *session = live->streams[node];
     live_env_drop_reply(live);
-    if (session && http_session_line(session, &(struct session_wait){await_readable, &limit}, &live->answer))
-        return &live->answer;
+    if (session && http_session_line(session, &limit, &live->answer)) return &live->answer;
     return &live->reply;
 }
 
 static void live_stream_end(struct env *env, int node) {
-    struct live_env *live = live_env_of(env);
-    check_node(live, node);
-    live_env_close_http(live, &live->streams[node]);
+    struct live_env *live = live_at(env, node);
+    close_http(live, &live->streams[node]);
 }
 
 /* --- the adapter --- */
@@ -151,17 +164,15 @@ static int64_t live_adapter_mono_ns(struct env *env, int64_t adapter_ns) {
 
 static const struct env_reply *live_adapter_receive(struct env *env, int64_t limit_ns) {
     struct live_env *live = live_env_of(env);
-    struct wait_limit limit = wait_limit_of(live, limit_ns, true);
+    struct live_wait limit = live_wait_of(&live->task, limit_ns, true);
     live_env_drop_reply(live);
     if (!live->adapter) return &live->reply;
-    live->answer = adapter_session_receive(live->adapter, &(struct session_wait){await_readable, &limit});
+    live->answer = adapter_session_receive(live->adapter, &limit);
     return &live->answer;
 }
 
 static const char *live_node_address(const struct env *env, int node) {
-    const struct live_env *live = live_env_of_const(env);
-    check_node(live, node);
-    return live->options.nodes[node];
+    return live_at((struct env *)(uintptr_t)env, node)->options.nodes[node];
 }
 
 static void live_give_up(struct env *env, const char *sentence) {

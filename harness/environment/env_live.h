@@ -1,8 +1,26 @@
 /* The live environment: real sockets through hiredis, the shared page's clock, a thread for the watchdog. */
 #pragma once
 
-#include "harness/environment/env.h"
-#include "harness/environment/live_options.h"
+#include "harness/environment/adapter_session.h"
+
+enum { ENV_LIVE_NODES = 16 };
+
+struct env_live_options {
+    struct task worker;
+    struct task watchdog; /* place NULL: env_watchdog_start returns false */
+    /* Where the lock's nodes are: paths of unix sockets, or "host:port" (ZooKeeper), or libpq's connection strings
+     * (PostgreSQL). They stay the caller's. */
+    const char *nodes[ENV_LIVE_NODES];
+    int node_count;
+    struct task_slot *host; /* where this host's clocks stand; NULL: they are right */
+    int64_t reply_limit_ms;
+    uint64_t stream; /* which stream of the trial's random numbers */
+    /* Called by env_tell_validity, in the watchdog's thread too. May be NULL. */
+    void (*announce_validity)(void *holder, int64_t valid_until_ns);
+    void (*record_answers)(void *holder, int asked, int64_t answers, enum outcome outcome); /* likewise */
+    void *holder;
+    struct adapter_launch adapter;
+};
 
 /* The worker's environment. Connections are made at the first command to a node and again after one was lost. Freed by
  * env_live_close, which first stops the watchdog. */

@@ -8,7 +8,7 @@
 #include "harness/environment/env_ops.h"
 #include "harness/environment/redis_command.h"
 
-enum { HEADER_ROOM = 32 /* "*", "$", a number, two line ends */, SENTENCE_ROOM = 512 };
+enum { SENTENCE_ROOM = 512 };
 
 /* A plug-in may call any function of env.h: a NULL slot would end the process that hosts it. */
 void env_begin(struct env *env, const struct env_ops *ops) {
@@ -23,41 +23,12 @@ static int64_t limit_ns_of(int64_t limit_ms) {
     return limit_ms < 0 || limit_ms > INT64_MAX / ENV_NS_PER_MS ? INT64_MAX : limit_ms * ENV_NS_PER_MS;
 }
 
-static char *command_put_header(char *to, char kind, size_t number) {
-    return to + sprintf(to, "%c%zu\r\n", kind, number);
-}
-
-static char *command_put_bytes(char *to, const char *bytes, size_t length) {
-    memcpy(to, bytes, length);
-    return to + length;
-}
-
-/* The formatted command with `words` in front of it, counted in its array header. The caller frees. */
-static char *prepend(const char *const *words, size_t count, const char *command, size_t *length) {
-    const char *body = strchr(command, '\n') + 1;
-    size_t body_length = *length - (size_t)(body - command), room = HEADER_ROOM + body_length;
-    for (size_t each = 0; each < count; each++) room += HEADER_ROOM + strlen(words[each]);
-    char *whole = malloc(room);
-    if (!whole) abort();
-    char *end = command_put_header(whole, '*', strtoul(command + 1, NULL, 10) + count);
-    for (size_t each = 0; each < count; each++) {
-        end = command_put_header(end, '$', strlen(words[each]));
-        end = command_put_bytes(end, words[each], strlen(words[each]));
-        end = command_put_bytes(end, "\r\n", 2);
-    }
-    *length = (size_t)(command_put_bytes(end, body, body_length) - whole);
-    return whole;
-}
-
-/* Formats one command, puts `words` in front of it, and sends it. */
+/* Formats one command behind `words`, and sends it. */
 static const struct env_reply *send(struct env *env, int node, int64_t limit_ms, bool may_block,
                                     const char *const *words, size_t count, const char *format, va_list arguments) {
     size_t length;
-    char *command = redis_command_format(format, arguments, &length);
-    char *whole = count > 0 ? prepend(words, count, command, &length) : NULL;
-    const struct env_reply *reply =
-        env->ops->command(env, node, whole ? whole : command, length, limit_ns_of(limit_ms), may_block);
-    free(whole);
+    char *command = redis_command_format(words, count, format, arguments, &length);
+    const struct env_reply *reply = env->ops->command(env, node, command, length, limit_ns_of(limit_ms), may_block);
     free(command);
     return reply;
 }

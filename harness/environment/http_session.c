@@ -121,7 +121,7 @@ static bool request_move(struct http_session *self) {
 
 /* Waits until it is worth calling request_move again. A unix socket usually takes a short request at once; if not, it
  * will in a moment. */
-static bool request_wait(struct http_session *self, const struct session_wait *wait) {
+static bool request_wait(struct http_session *self, const struct live_wait *wait) {
     fd_set readable, writable, broken;
     long timeout_ms = -1;
     int fd = -1;
@@ -135,7 +135,7 @@ static bool request_wait(struct http_session *self, const struct session_wait *w
         poll(NULL, 0, PAUSE_MS);
         return true;
     }
-    if (!FD_ISSET(fd, &writable)) return wait->readable(wait->holder, fd);
+    if (!FD_ISSET(fd, &writable)) return live_wait_readable(wait, fd);
     poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
     return true;
 }
@@ -146,7 +146,7 @@ static long status_of(const struct http_session *self) {
     return status;
 }
 
-bool http_session_answer(struct http_session *self, const struct session_wait *wait, struct env_reply *reply) {
+bool http_session_answer(struct http_session *self, const struct live_wait *wait, struct env_reply *reply) {
     while (request_move(self) && !self->ended)
         if (!request_wait(self, wait)) return false;
     if (!self->ended || self->failed) return false;
@@ -165,7 +165,7 @@ static char *http_line_end(struct http_session *self) {
     return strchr(self->body, '\n');
 }
 
-bool http_session_line(struct http_session *self, const struct session_wait *wait, struct env_reply *reply) {
+bool http_session_line(struct http_session *self, const struct live_wait *wait, struct env_reply *reply) {
     char *end;
     while (!(end = http_line_end(self))) {
         if (self->ended || !request_move(self)) return false;
@@ -194,11 +194,11 @@ bool http_session_begin(struct http_session *session, const char *path, const ch
     return false;
 }
 
-bool http_session_answer(struct http_session *session, const struct session_wait *wait, struct env_reply *reply) {
+bool http_session_answer(struct http_session *session, const struct live_wait *wait, struct env_reply *reply) {
     return false;
 }
 
-bool http_session_line(struct http_session *session, const struct session_wait *wait, struct env_reply *reply) {
+bool http_session_line(struct http_session *session, const struct live_wait *wait, struct env_reply *reply) {
     return false;
 }
 

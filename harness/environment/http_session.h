@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/environment/env.h"
-#include "harness/environment/session_wait.h"
+#include "harness/environment/live_task.h"
 
 struct http_session;
 
@@ -17,7 +17,7 @@ bool http_session_begin(struct http_session *session, const char *path, const ch
 
 /* Waits for the whole answer and fills *reply, as env_post describes it; what *reply points to is the session's until
  * its next request or its end. False when there was no answer: the session is lost and can only be closed. */
-bool http_session_answer(struct http_session *session, const struct session_wait *wait, struct env_reply *reply);
+bool http_session_answer(struct http_session *session, const struct live_wait *wait, struct env_reply *reply);
 
 /* The same for the next line of an answer that is a stream. */
-bool http_session_line(struct http_session *session, const struct session_wait *wait, struct env_reply *reply);
+bool http_session_line(struct http_session *session, const struct live_wait *wait, struct env_reply *reply);

@@ -1,48 +1,18 @@
-#include "harness/environment/live_ensemble.h"
+#include "harness/environment/live_env.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/environment/live_env.h"
-#include "harness/environment/live_watchdog.h"
-
-static int64_t caller_mono_ns(void *holder) {
-    return live_task_mono_ns(holder);
-}
-
-/* The other task may have to act before this one can go on: so the turn is always given back. */
-static bool caller_readable(void *holder, int fd, int64_t deadline_ns) {
-    return live_task_await_readable(holder, fd, deadline_ns, true);
-}
-
-/* A server of an ensemble may reorder the clients that it finds talking at the same time. */
-static void caller_sent(void *holder) {
-    live_task_count_unawaited(holder);
-}
-
-static struct zookeeper_caller caller_of(struct live_env *live) {
-    return (struct zookeeper_caller){caller_mono_ns, caller_readable, caller_sent, &live->task};
-}
-
-static void state_changed(void *holder, enum env_session_state state) {
-    const struct live_tending *tending = holder;
-    tending->changed(&tending->live->env, state, tending->argument);
-}
-
-static void ensemble_tend(struct env *env, void *argument) {
-    struct live_tending *tending = argument;
-    tending->live = live_env_of(env);
-    struct zookeeper_caller caller = caller_of(tending->live);
-    zookeeper_session_tend(tending->session, &caller, &(struct zookeeper_listener){state_changed, tending});
+static void ensemble_tend(struct env *env, void *session) {
+    zookeeper_session_tend(session, env, &live_env_of(env)->task);
 }
 
 void live_ensemble_end(struct env *env) {
     struct live_env *live = live_env_of(env);
-    struct zookeeper_caller caller = caller_of(live);
     if (!live->ensemble) return;
     zookeeper_session_dismiss(live->ensemble);
     live_watchdog_stop(env);
-    zookeeper_session_close(live->ensemble, &caller);
+    zookeeper_session_close(live->ensemble, &live->task);
     live->ensemble = NULL;
 }
 
@@ -61,14 +31,13 @@ static char *addresses_of(const struct live_env *live) {
 }
 
 /* A session that no watchdog tends would be SUSPENDED for ever: it is ended, and a later call may begin one. */
-static bool ensemble_begin(struct live_env *live, int64_t timeout_ms) {
-    struct zookeeper_caller caller = caller_of(live);
+static bool ensemble_begin(struct live_env *live, int64_t timeout_ms,
+                           void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
     char *where = addresses_of(live);
-    live->ensemble = zookeeper_session_open(where, timeout_ms, &caller);
+    live->ensemble = zookeeper_session_open(where, timeout_ms, changed, argument, &live->task);
     free(where);
-    live->tending.session = live->ensemble;
-    if (live->ensemble && live_watchdog_start(&live->env, ensemble_tend, &live->tending)) return true;
-    zookeeper_session_close(live->ensemble, &caller);
+    if (live->ensemble && live_watchdog_start(&live->env, ensemble_tend, live->ensemble)) return true;
+    zookeeper_session_close(live->ensemble, &live->task);
     live->ensemble = NULL;
     return false;
 }
@@ -81,32 +50,27 @@ enum env_session_state live_ensemble_state(struct env *env) {
 enum outcome live_ensemble_open(struct env *env, int64_t timeout_ms,
                                 void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
     struct live_env *live = live_env_of(env);
-    struct zookeeper_caller caller = caller_of(live);
     int64_t deadline_ns = live_task_deadline_ns(&live->task, live->task.reply_limit_ns);
     if (live_ensemble_state(env) == ENV_SESSION_LOST) {
         live_ensemble_end(env);
-        live->tending.changed = changed;
-        live->tending.argument = argument;
-        if (!ensemble_begin(live, timeout_ms)) return OUTCOME_UNKNOWN;
+        if (!ensemble_begin(live, timeout_ms, changed, argument)) return OUTCOME_UNKNOWN;
     }
     while (live_ensemble_state(env) == ENV_SESSION_SUSPENDED)
-        if (!zookeeper_session_await_news(live->ensemble, &caller, deadline_ns)) break;
+        if (!zookeeper_session_await_news(live->ensemble, &live->task, deadline_ns)) break;
     return zookeeper_session_timeout_ms(live->ensemble) == timeout_ms ? OUTCOME_OK : OUTCOME_UNKNOWN;
 }
 
 const struct env_reply *live_ensemble_request(struct env *env, enum env_tree_verb verb, const char *path) {
     struct live_env *live = live_env_of(env);
-    struct zookeeper_caller caller = caller_of(live);
     int64_t deadline_ns = live_task_deadline_ns(&live->task, live->task.reply_limit_ns);
     live_env_drop_reply(live);
     live->answer = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
-    if (live->ensemble) live->answer = zookeeper_session_ask(live->ensemble, verb, path, &caller, deadline_ns);
+    if (live->ensemble) live->answer = zookeeper_session_ask(live->ensemble, verb, path, &live->task, deadline_ns);
     return &live->answer;
 }
 
 bool live_ensemble_await_news(struct env *env, int64_t limit_ns) {
     struct live_env *live = live_env_of(env);
-    struct zookeeper_caller caller = caller_of(live);
     int64_t deadline_ns = live_task_deadline_ns(&live->task, limit_ns);
-    return live->ensemble && zookeeper_session_await_news(live->ensemble, &caller, deadline_ns);
+    return live->ensemble && zookeeper_session_await_news(live->ensemble, &live->task, deadline_ns);
 }

@@ -5,24 +5,13 @@
 #include <stdatomic.h>
 
 #include "harness/environment/adapter_session.h"
+#include "harness/environment/env_live.h"
 #include "harness/environment/env_ops.h"
 #include "harness/environment/http_session.h"
-#include "harness/environment/live_options.h"
-#include "harness/environment/live_task.h"
 #include "harness/environment/postgres_session.h"
 #include "harness/environment/redis_subscription.h"
 #include "harness/environment/zookeeper_session.h"
 #include "harness/scheduler/random.h"
-
-struct live_env;
-
-/* What the lock wants to be called with about its session with the ensemble, for the task that tends the session. */
-struct live_tending {
-    struct zookeeper_session *session;
-    struct live_env *live; /* of the task that tends it */
-    void (*changed)(struct env *, enum env_session_state, void *);
-    void *argument;
-};
 
 struct live_env {
     struct env env; /* first: a struct env * is a struct live_env * */
@@ -41,8 +30,7 @@ struct live_env {
     struct env_reply answer; /* a session's, which owns what it points to */
     /* Of a worker: */
     struct zookeeper_session *ensemble; /* its watchdog tends it */
-    struct live_tending tending;
-    struct live_env *watchdog; /* NULL: none runs */
+    struct live_env *watchdog;          /* NULL: none runs */
     pthread_t thread;
     /* Of a watchdog: */
     struct live_env *worker;
@@ -69,5 +57,19 @@ void live_env_drop_reply(struct live_env *live);
 
 /* Ends all connections to nodes. */
 void live_env_close_sessions(struct live_env *live);
-void live_env_close_postgres(struct live_env *live, int node);
-void live_env_close_http(struct live_env *live, struct http_session **session);
+
+/* --- the operations of env_live.c's siblings --- */
+
+/* The watchdog: a thread of the client's process, which is a task with a place of its own on the shared page. */
+bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument);
+void live_watchdog_stop(struct env *env);
+bool live_watchdog_stopping(const struct env *env);
+
+/* The session with an ensemble of ZooKeeper servers, which the watchdog tends: env_session_open, env_session_state,
+ * env_session_end, env_tree and env_tree_news. */
+enum outcome live_ensemble_open(struct env *env, int64_t timeout_ms,
+                                void (*changed)(struct env *, enum env_session_state, void *), void *argument);
+enum env_session_state live_ensemble_state(struct env *env);
+void live_ensemble_end(struct env *env);
+const struct env_reply *live_ensemble_request(struct env *env, enum env_tree_verb verb, const char *path);
+bool live_ensemble_await_news(struct env *env, int64_t limit_ns);

@@ -19,6 +19,16 @@ bool live_task_await_readable(struct live_task *self, int fd, int64_t deadline_n
     }
 }
 
+struct live_wait live_wait_of(struct live_task *self, int64_t limit_ns, bool may_block) {
+    return (struct live_wait){self, live_task_deadline_ns(self, limit_ns), may_block};
+}
+
+/* A session may send before every wait: one statement takes several messages when its session has to begin first. */
+bool live_wait_readable(const struct live_wait *wait, int fd) {
+    (wait->may_block ? live_task_count_unawaited : live_task_count_sent)(wait->task);
+    return live_task_await_readable(wait->task, fd, wait->deadline_ns, wait->may_block);
+}
+
 void live_task_sleep_until(struct live_task *self, int64_t deadline_ns) {
     task_sleep_until(&self->task, shared_page_trial_ns(self->host, deadline_ns));
 }

@@ -19,6 +19,16 @@ int64_t live_task_deadline_ns(const struct live_task *self, int64_t limit_ns);
 
 /* Returns true when `fd` is readable, false when the deadline has passed. may_block as in task_wait_readable. */
 bool live_task_await_readable(struct live_task *self, int fd, int64_t deadline_ns, bool may_block);
+/* How a session waits for its socket. */
+struct live_wait {
+    struct live_task *task;
+    int64_t deadline_ns;
+    bool may_block;
+};
+struct live_wait live_wait_of(struct live_task *self, int64_t limit_ns, bool may_block);
+/* As live_task_await_readable; counts what the session may have sent before the wait. */
+bool live_wait_readable(const struct live_wait *wait, int fd);
+
 /* Sleeps until the deadline, or until the task is woken. */
 void live_task_sleep_until(struct live_task *self, int64_t deadline_ns);
 

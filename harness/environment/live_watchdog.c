@@ -1,8 +1,6 @@
-#include "harness/environment/live_watchdog.h"
+#include "harness/environment/live_env.h"
 
 #include <stdlib.h>
-
-#include "harness/environment/live_env.h"
 
 bool live_watchdog_stopping(const struct env *env) {
     return atomic_load_explicit(&live_env_of_const(env)->stopping, memory_order_acquire);

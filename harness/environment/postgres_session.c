@@ -25,20 +25,20 @@ static void await_writable(int fd) {
     poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
 }
 
-static bool await_connection(PGconn *link, const struct session_wait *wait) {
+static bool await_connection(PGconn *link, const struct live_wait *wait) {
     if (PQstatus(link) == CONNECTION_BAD) return false;
     for (;;) {
         await_writable(PQsocket(link)); /* as libpq's documentation asks for before the first poll */
         PostgresPollingStatusType state = PQconnectPoll(link);
         while (state == PGRES_POLLING_READING) {
-            if (!wait->readable(wait->holder, PQsocket(link))) return false;
+            if (!live_wait_readable(wait, PQsocket(link))) return false;
             state = PQconnectPoll(link);
         }
         if (state != PGRES_POLLING_WRITING) return state == PGRES_POLLING_OK;
     }
 }
 
-struct postgres_session *postgres_session_open(const char *where, const struct session_wait *wait) {
+struct postgres_session *postgres_session_open(const char *where, const struct live_wait *wait) {
     PGconn *link = PQconnectStart(where);
     if (!link) abort();
     PQsetNoticeProcessor(link, ignore_notice, NULL);
@@ -119,15 +119,15 @@ static bool postgres_send_all(PGconn *link) {
 }
 
 /* The next result in *result, NULL after the last one; false: none came in time. */
-static bool next_result(PGconn *link, const struct session_wait *wait, PGresult **result) {
+static bool next_result(PGconn *link, const struct live_wait *wait, PGresult **result) {
     while (PQisBusy(link))
-        if (!wait->readable(wait->holder, PQsocket(link)) || !PQconsumeInput(link)) return false;
+        if (!live_wait_readable(wait, PQsocket(link)) || !PQconsumeInput(link)) return false;
     *result = PQgetResult(link);
     return true;
 }
 
 bool postgres_session_run(struct postgres_session *session, const char *statement, const char *const *parameters,
-                          size_t count, const struct session_wait *wait, struct env_reply *reply) {
+                          size_t count, const struct live_wait *wait, struct env_reply *reply) {
     PGresult *rest = NULL;
     postgres_answer_drop(session);
     if (!PQsendQueryParams(session->link, statement, (int)count, NULL, parameters, NULL, NULL, 0)) return false;
@@ -145,7 +145,7 @@ bool postgres_session_run(struct postgres_session *session, const char *statemen
 
 #include <stddef.h>
 
-struct postgres_session *postgres_session_open(const char *where, const struct session_wait *wait) {
+struct postgres_session *postgres_session_open(const char *where, const struct live_wait *wait) {
     return NULL;
 }
 
@@ -153,7 +153,7 @@ void postgres_session_close(struct postgres_session *session) {
 }
 
 bool postgres_session_run(struct postgres_session *session, const char *statement, const char *const *parameters,
-                          size_t count, const struct session_wait *wait, struct env_reply *reply) {
+                          size_t count, const struct live_wait *wait, struct env_reply *reply) {
     return false;
 }
 

@@ -83,30 +83,39 @@ static char *header_put(char *at, char kind, size_t value) {
     return at;
 }
 
-char *redis_command_format(const char *format, va_list arguments, size_t *length) {
+static char *word_put(char *at, const char *text, size_t length) {
+    at = header_put(at, '$', length);
+    if (length) memcpy(at, text, length);
+    memcpy(at + length, "\r\n", 2);
+    return at + length + 2;
+}
+
+char *redis_command_format(const char *const *before, size_t before_count, const char *format, va_list arguments,
+                           size_t *length) {
     struct word words[WORDS_MOST];
+    char *formatted = NULL; /* by hiredis; `rest` of it stands behind the number of words */
+    const char *rest = "";
     va_list copied;
     va_copy(copied, arguments);
-    size_t count = words_take(words, format, &copied), room = HEADER;
+    size_t count = words_take(words, format, &copied), total = before_count + count, rest_length = 0;
     va_end(copied);
-    char *command = NULL;
     if (count == 0) {
-        int formatted = redisvFormatCommand(&command, format, arguments);
-        if (formatted < 0) abort(); /* a format that a programmer got wrong, or no memory */
-        *length = (size_t)formatted;
-        return command;
+        int bytes = redisvFormatCommand(&formatted, format, arguments);
+        if (bytes < 0) abort(); /* a format that a programmer got wrong, or no memory */
+        total += strtoul(formatted + 1, NULL, 10);
+        rest = strchr(formatted, '\n') + 1;
+        rest_length = (size_t)(formatted + bytes - rest);
     }
+    size_t room = HEADER + rest_length;
+    for (size_t each = 0; each < before_count; each++) room += HEADER + strlen(before[each]);
     for (size_t each = 0; each < count; each++) room += HEADER + words[each].length;
-    command = malloc(room);
+    char *command = malloc(room);
     if (!command) abort();
-    char *at = header_put(command, '*', count);
-    for (size_t each = 0; each < count; each++) {
-        at = header_put(at, '$', words[each].length);
-        if (words[each].length) memcpy(at, words[each].text, words[each].length);
-        at += words[each].length;
-        *at++ = '\r';
-        *at++ = '\n';
-    }
-    *length = (size_t)(at - command);
+    char *at = header_put(command, '*', total);
+    for (size_t each = 0; each < before_count; each++) at = word_put(at, before[each], strlen(before[each]));
+    for (size_t each = 0; each < count; each++) at = word_put(at, words[each].text, words[each].length);
+    memcpy(at, rest, rest_length);
+    free(formatted);
+    *length = (size_t)(at + rest_length - command);
     return command;
 }

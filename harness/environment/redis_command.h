@@ -8,5 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Returns the command, which the caller frees, and its length. A format that hiredis refuses ends the process. */
-char *redis_command_format(const char *format, va_list arguments, size_t *length);
+/* Returns the command, which the caller frees, and its length: the zero-terminated words `before`, then the formatted
+ * ones. A format that hiredis refuses ends the process. */
+char *redis_command_format(const char *const *before, size_t before_count, const char *format, va_list arguments,
+                           size_t *length);

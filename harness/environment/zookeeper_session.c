@@ -21,7 +21,9 @@ struct zookeeper_session {
     pthread_mutex_t mutex; /* of everything below, and of the library, which has none */
     zhandle_t *handle;
     enum env_session_state state;
-    const struct zookeeper_listener *listener; /* while the session is tended */
+    void (*changed)(struct env *, enum env_session_state, void *);
+    void *argument;
+    struct env *tender; /* of the task that tends the session; NULL: none does */
     bool dismissed;
     bool has_news;
     bool is_idle; /* the tending task waited in vain: what it sends next is a heartbeat */
@@ -46,19 +48,19 @@ struct zookeeper_request {
 
 /* The library reads CLOCK_MONOTONIC_RAW, which nothing else in this program does. The linker (--wrap) sends that call
  * here, and while a task is inside the library it gets that task's clock. */
-static _Thread_local const struct zookeeper_caller *inside;
+static _Thread_local const struct live_task *inside;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
     if (clock != CLOCK_MONOTONIC_RAW || !inside) return __real_clock_gettime(clock, now);
-    int64_t mono_ns = inside->mono_ns(inside->holder);
+    int64_t mono_ns = live_task_mono_ns(inside);
     *now = (struct timespec){.tv_sec = mono_ns / NS_PER_S, .tv_nsec = mono_ns % NS_PER_S};
     return 0;
 }
 
-static void zookeeper_enter(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
+static void zookeeper_enter(struct zookeeper_session *session, struct live_task *caller) {
     pthread_mutex_lock(&session->mutex);
     assert(!inside); /* a task is in the library once: its callbacks run within a call of ours */
     inside = caller;
@@ -177,7 +179,7 @@ static void state_become(struct zookeeper_session *session, enum env_session_sta
     if (session->state == state || session->state == ENV_SESSION_LOST) return; /* a lost session never comes back */
     session->state = state;
     announce_news(session);
-    if (session->listener) session->listener->changed(session->listener->holder, state);
+    if (session->tender) session->changed(session->tender, state, session->argument);
 }
 
 /* The library's other states are transitions to one of these. */
@@ -198,10 +200,13 @@ static void on_watch(zhandle_t *handle, int type, int state, const char *path, v
 /* --- life --- */
 
 struct zookeeper_session *zookeeper_session_open(const char *where, int64_t timeout_ms,
-                                                 const struct zookeeper_caller *caller) {
+                                                 void (*changed)(struct env *, enum env_session_state, void *),
+                                                 void *argument, struct live_task *caller) {
     struct zookeeper_session *session = calloc(1, sizeof *session);
     if (!session) abort();
     pthread_mutex_init(&session->mutex, NULL);
+    session->changed = changed;
+    session->argument = argument;
     session->state = ENV_SESSION_SUSPENDED;
     session->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -217,13 +222,13 @@ struct zookeeper_session *zookeeper_session_open(const char *where, int64_t time
     return session;
 }
 
-void zookeeper_session_close(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
+void zookeeper_session_close(struct zookeeper_session *session, struct live_task *caller) {
     if (!session) return;
     zookeeper_enter(session, caller);
-    session->listener = NULL;
+    session->tender = NULL;
     zookeeper_close(session->handle);
     zookeeper_leave(session);
-    caller->sent(caller->holder);
+    live_task_count_unawaited(caller);
     zookeeper_reply_drop(session);
     close(session->tend_fd);
     close(session->wake_fd);
@@ -278,38 +283,37 @@ static void give_up_answer(struct zookeeper_session *session, int status) {
 }
 
 /* One round; false: the session was dismissed or is lost. */
-static bool zookeeper_tend(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
+static bool zookeeper_tend(struct zookeeper_session *session, struct live_task *caller) {
     int fd = -1, interest = 0;
     struct timeval wait = {0};
     zookeeper_enter(session, caller);
     int status = zookeeper_interest(session->handle, &fd, &interest, &wait);
     give_up_answer(session, status);
-    if (session->is_idle || session->state != ENV_SESSION_CONNECTED) caller->sent(caller->holder);
+    if (session->is_idle || session->state != ENV_SESSION_CONNECTED) live_task_count_unawaited(caller);
     bool goes_on = !session->dismissed && session->state != ENV_SESSION_LOST;
     zookeeper_leave(session);
     if (!goes_on || status == ZINVALIDSTATE) return false;
     if (status != ZOK) return true;
     watch_socket(session, fd, interest);
     int64_t wait_ns = (int64_t)wait.tv_sec * NS_PER_S + (int64_t)wait.tv_usec * NS_PER_US;
-    session->is_idle = !caller->readable(caller->holder, session->tend_fd, caller->mono_ns(caller->holder) + wait_ns);
+    session->is_idle = !live_task_await_readable(caller, session->tend_fd, live_task_mono_ns(caller) + wait_ns, true);
     int events = socket_events(session);
     if (events == 0) return true;
     zookeeper_enter(session, caller);
     bool was_connected = session->state == ENV_SESSION_CONNECTED;
     give_up_answer(session, zookeeper_process(session->handle, events));
-    if (!was_connected) caller->sent(caller->holder); /* a new connection begins by sending what was queued */
+    if (!was_connected) live_task_count_unawaited(caller); /* a new connection begins by sending what was queued */
     zookeeper_leave(session);
     return true;
 }
 
-void zookeeper_session_tend(struct zookeeper_session *session, const struct zookeeper_caller *caller,
-                            const struct zookeeper_listener *listener) {
+void zookeeper_session_tend(struct zookeeper_session *session, struct env *env, struct live_task *caller) {
     zookeeper_enter(session, caller);
-    session->listener = listener;
+    session->tender = env;
     zookeeper_leave(session);
     while (zookeeper_tend(session, caller)) continue;
     zookeeper_enter(session, caller);
-    session->listener = NULL;
+    session->tender = NULL;
     zookeeper_leave(session);
 }
 
@@ -340,20 +344,20 @@ static int send_request(struct zookeeper_session *session, enum env_tree_verb ve
 }
 
 /* Returns true as soon as *is_there, which the session's mutex protects; false at the deadline. */
-static bool zookeeper_await(struct zookeeper_session *session, const struct zookeeper_caller *caller,
-                            int64_t deadline_ns, const bool *is_there) {
+static bool zookeeper_await(struct zookeeper_session *session, struct live_task *caller, int64_t deadline_ns,
+                            const bool *is_there) {
     for (;;) {
         wakeup_drain(session->news_fd); /* before the look: what comes after it wakes the wait below */
         pthread_mutex_lock(&session->mutex);
         bool there = *is_there;
         pthread_mutex_unlock(&session->mutex);
         if (there) return true;
-        if (!caller->readable(caller->holder, session->news_fd, deadline_ns)) return false;
+        if (!live_task_await_readable(caller, session->news_fd, deadline_ns, true)) return false;
     }
 }
 
 struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum env_tree_verb verb, const char *path,
-                                       const struct zookeeper_caller *caller, int64_t deadline_ns) {
+                                       struct live_task *caller, int64_t deadline_ns) {
     struct zookeeper_request *request = malloc(sizeof *request);
     if (!request) abort();
     zookeeper_enter(session, caller);
@@ -367,7 +371,7 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
         session->reply = failure_reply(session, status);
     }
     zookeeper_leave(session);
-    caller->sent(caller->holder);
+    live_task_count_unawaited(caller);
     zookeeper_await(session, caller, deadline_ns, &session->answered);
     pthread_mutex_lock(&session->mutex);
     session->answered = true; /* a later answer is ignored */
@@ -376,8 +380,7 @@ struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum e
     return reply;
 }
 
-bool zookeeper_session_await_news(struct zookeeper_session *session, const struct zookeeper_caller *caller,
-                                  int64_t deadline_ns) {
+bool zookeeper_session_await_news(struct zookeeper_session *session, struct live_task *caller, int64_t deadline_ns) {
     if (!zookeeper_await(session, caller, deadline_ns, &session->has_news)) return false;
     pthread_mutex_lock(&session->mutex);
     session->has_news = false;
@@ -389,15 +392,15 @@ bool zookeeper_session_await_news(struct zookeeper_session *session, const struc
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 struct zookeeper_session *zookeeper_session_open(const char *where, int64_t timeout_ms,
-                                                 const struct zookeeper_caller *caller) {
+                                                 void (*changed)(struct env *, enum env_session_state, void *),
+                                                 void *argument, struct live_task *caller) {
     return NULL;
 }
 
-void zookeeper_session_close(struct zookeeper_session *session, const struct zookeeper_caller *caller) {
+void zookeeper_session_close(struct zookeeper_session *session, struct live_task *caller) {
 }
 
-void zookeeper_session_tend(struct zookeeper_session *session, const struct zookeeper_caller *caller,
-                            const struct zookeeper_listener *listener) {
+void zookeeper_session_tend(struct zookeeper_session *session, struct env *env, struct live_task *caller) {
 }
 
 void zookeeper_session_dismiss(struct zookeeper_session *session) {
@@ -412,12 +415,11 @@ int64_t zookeeper_session_timeout_ms(struct zookeeper_session *session) {
 }
 
 struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum env_tree_verb verb, const char *path,
-                                       const struct zookeeper_caller *caller, int64_t deadline_ns) {
+                                       struct live_task *caller, int64_t deadline_ns) {
     return (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
 }
 
-bool zookeeper_session_await_news(struct zookeeper_session *session, const struct zookeeper_caller *caller,
-                                  int64_t deadline_ns) {
+bool zookeeper_session_await_news(struct zookeeper_session *session, struct live_task *caller, int64_t deadline_ns) {
     return false;
 }
 

@@ -18,7 +18,7 @@ static void compare(const char *format, ...) {
     va_start(arguments, format);
     va_copy(again, arguments);
     size_t length = 0;
-    char *ours = redis_command_format(format, arguments, &length), *theirs = NULL;
+    char *ours = redis_command_format(NULL, 0, format, arguments, &length), *theirs = NULL;
     int expected = redisvFormatCommand(&theirs, format, again);
     va_end(again);
     va_end(arguments);
