@@ -2,9 +2,7 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-#include "harness/environment/adapter_session.h"
 #include "harness/environment/env_live.h"
 #include "harness/environment/env_ops.h"
 #include "harness/environment/http_session.h"

@@ -3,7 +3,6 @@
 
 #include "harness/environment/redis_push.h"
 #include "harness/environment/redis_session.h"
-#include "harness/history/outcome.h"
 
 struct redis_subscription {
     struct redis_session session;

@@ -10,7 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 #include <zookeeper.h>
 
 #include "harness/scheduler/wakeup.h"

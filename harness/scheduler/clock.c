@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef int clock_reader(clockid_t, struct timespec *);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/process/proc_file.h"
 #include "harness/scheduler/hang_limit.h"
 
 enum { SLEEPERS = 256, STATUS_ROOM = 4096, LINE_ROOM = 1024, SNAPSHOT_PAUSE_NS = 20000, ROUND_PAUSE_NS = 200000 };
@@ -26,22 +27,11 @@ struct snapshot {
     } seen[SLEEPERS];
 };
 
-static bool file_read(const char *path, char *text, size_t size) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t got = read(fd, text, size - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    return got >= 0;
-}
-
-static uint64_t field_number(const char *text, const char *field) {
-    const char *at = strstr(text, field);
-    return at ? strtoull(at + strlen(field), NULL, 10) : 0;
-}
-
 static uint64_t switches_in(const char *status) {
-    return field_number(status, "\nvoluntary_ctxt_switches:") + field_number(status, "\nnonvoluntary_ctxt_switches:");
+    uint64_t voluntary = 0, others = 0;
+    proc_number(status, "voluntary_ctxt_switches:", 10, &voluntary);
+    proc_number(status, "nonvoluntary_ctxt_switches:", 10, &others);
+    return voluntary + others;
 }
 
 /* Adds what /proc/PID/status says of a process. False: it runs, or is about to. A process that has ended (Z) does not
@@ -56,16 +46,14 @@ static bool snapshot_add(int id, const char *text, struct snapshot *snapshot) {
 }
 
 static bool snapshot_process(int pid, struct snapshot *snapshot) {
-    char path[64], text[STATUS_ROOM];
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    return file_read(path, text, sizeof text) && snapshot_add(pid, text, snapshot);
+    char text[STATUS_ROOM];
+    return proc_read(text, sizeof text, "/proc/%d/status", pid) && snapshot_add(pid, text, snapshot);
 }
 
 static bool snapshot_family(int pid, struct snapshot *snapshot) {
-    char path[64], children[STATUS_ROOM];
+    char children[STATUS_ROOM];
     if (!snapshot_process(pid, snapshot)) return false;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
-    if (!file_read(path, children, sizeof children)) return false;
+    if (!proc_read(children, sizeof children, "/proc/%d/task/%d/children", pid, pid)) return false;
     for (char *rest = children, *word; (word = strtok_r(rest, " ", &rest));)
         if (!snapshot_process(atoi(word), snapshot)) return false;
     return true;
@@ -101,20 +89,12 @@ static bool is_polling_sleep(const char *line) {
 }
 
 /* Without permission to read the file, no sleep counts as a polling one. */
-static bool polls(int id) {
-    char path[64], line[LINE_ROOM];
-    snprintf(path, sizeof path, "/proc/%d/syscall", id);
-    return file_read(path, line, sizeof line) && is_polling_sleep(line);
-}
-
 static bool none_polls(const struct snapshot *snapshot) {
+    char line[LINE_ROOM];
     for (int each = 0; each < snapshot->count; each++)
-        if (polls(snapshot->seen[each].id)) return false;
+        if (proc_read(line, sizeof line, "/proc/%d/syscall", snapshot->seen[each].id) && is_polling_sleep(line))
+            return false;
     return true;
-}
-
-static bool is_same(const struct snapshot *one, const struct snapshot *two) {
-    return memcmp(one, two, sizeof *one) == 0;
 }
 
 /* The processes that are waited for may need this core to become idle. */
@@ -138,7 +118,7 @@ bool families_await_quiescence(const int *pids, int count, int64_t limit_ms) {
         struct snapshot before = {0}, after = {0};
         /* Polling sleeps are looked for between the two: one that ends meanwhile shows as a switch in the second. */
         if (snapshot_families(pids, count, &before) && none_polls(&before) && snapshot_families(pids, count, &after) &&
-            is_same(&before, &after))
+            memcmp(&before, &after, sizeof before) == 0)
             return true;
         if (any_is_gone(pids, count)) return false;
         yield_core(SNAPSHOT_PAUSE_NS);
@@ -177,7 +157,7 @@ static uint64_t third_number(const char *line) {
 /* schedstat costs least to read, but a kernel may be built without it. */
 static const char *count_file(void) {
     char line[LINE_ROOM];
-    return file_read("/proc/self/schedstat", line, sizeof line) && third_number(line) > 0 ? "schedstat" : "status";
+    return proc_read(line, sizeof line, "/proc/self/schedstat") && third_number(line) > 0 ? "schedstat" : "status";
 }
 
 struct thread_watch *thread_watch_open(int pid, int timer) {
@@ -363,40 +343,33 @@ bool timer_await_round(struct thread_watch *watch, int64_t limit_ms) {
 
 /* --- packets --- */
 
-/* A place in the table; a read may end anywhere in it. */
-struct table_place {
-    int column; /* of the number that was begun last; the first is 1 */
-    bool in_number;
-    uint64_t number; /* as far as it was read */
-};
-
-static int hexadecimal_digit(char sign) {
-    if (sign >= '0' && sign <= '9') return sign - '0';
-    if (sign >= 'a' && sign <= 'f') return sign - 'a' + 10;
-    return -1;
-}
-
-/* Returns what ends with this sign: a number of the column of waiting packets, else 0. */
-static uint64_t place_advance(struct table_place *place, char sign) {
+/* Column 12 of a line: the packets that wait at one processor. */
+static uint64_t backlog_of(const char *line) {
     enum { BACKLOG_COLUMN = 12 };
-    int digit = hexadecimal_digit(sign);
-    if (digit >= 0) {
-        if (!place->in_number) *place = (struct table_place){.column = place->column + 1, .in_number = true};
-        place->number = place->number << 4 | (unsigned)digit;
-        return 0;
+    uint64_t value = 0;
+    char *end = NULL;
+    for (int column = 1; column <= BACKLOG_COLUMN; column++, line = end) {
+        value = strtoull(line, &end, 16);
+        if (end == line) return 0;
     }
-    uint64_t ended = place->in_number && place->column == BACKLOG_COLUMN ? place->number : 0;
-    place->in_number = false;
-    if (sign == '\n') place->column = 0;
-    return ended;
+    return value;
 }
 
+/* A read may end anywhere in a line; what has begun is kept for the next one. */
 uint64_t packets_waiting_in(int fd) {
     char text[STATUS_ROOM];
-    struct table_place place = {0};
     uint64_t waiting = 0;
-    for (ssize_t got; (got = read(fd, text, sizeof text)) > 0;)
-        for (ssize_t each = 0; each < got; each++) waiting += place_advance(&place, text[each]);
+    size_t kept = 0;
+    for (ssize_t got; (got = read(fd, text + kept, sizeof text - 1 - kept)) > 0;) {
+        char *line = text, *end;
+        text[kept + (size_t)got] = '\0';
+        for (; (end = strchr(line, '\n')); line = end + 1) {
+            *end = '\0';
+            waiting += backlog_of(line);
+        }
+        kept = strlen(line);
+        memmove(text, line, kept);
+    }
     return waiting;
 }
 

@@ -2,16 +2,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "harness/process/proc_file.h"
 #include "harness/scheduler/clock.h"
 
 enum {
@@ -54,15 +52,6 @@ static void note_stall(struct stall_sentinel *self, enum stall_kind kind, int64_
     snprintf(self->longest.process, sizeof self->longest.process, "%.19s", process);
 }
 
-static bool sentinel_read_text(char *text, size_t size, const char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t got = read(fd, text, size - 1);
-    close(fd);
-    text[got > 0 ? got : 0] = '\0';
-    return got > 0;
-}
-
 /* The place of a thread: its own, or the free one that it would get. */
 static int waits_place(const struct waits *waits, int id) {
     unsigned place = (unsigned)id * 2654435761u % PLACES;
@@ -72,10 +61,10 @@ static int waits_place(const struct waits *waits, int id) {
 
 /* A thread that is new has waited since it began; at the first look nobody is new. */
 static void visit_thread(struct stall_sentinel *self, int pid, int id) {
-    char path[PATH_ROOM], text[TEXT_ROOM];
+    char text[TEXT_ROOM];
     long long ran_ns, waited_ns;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, id);
-    if (!sentinel_read_text(text, sizeof text, path) || sscanf(text, "%lld %lld", &ran_ns, &waited_ns) != 2) return;
+    if (!proc_read(text, sizeof text, "/proc/%d/task/%d/schedstat", pid, id)) return;
+    if (sscanf(text, "%lld %lld", &ran_ns, &waited_ns) != 2) return;
     const struct waits *before = &self->waits[self->current];
     struct waits *now = &self->waits[!self->current];
     if (now->count == THREADS_MOST) return;
@@ -85,16 +74,14 @@ static void visit_thread(struct stall_sentinel *self, int pid, int id) {
     now->places[place].waited_ns = waited_ns;
     int64_t more_ns = waited_ns - (before->places[old].id ? before->places[old].waited_ns : 0);
     if (!self->has_looked || more_ns <= self->longest.length_ns) return;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", pid, id);
-    if (!sentinel_read_text(text, sizeof text, path)) return;
+    if (!proc_read(text, sizeof text, "/proc/%d/task/%d/comm", pid, id)) return;
     text[strcspn(text, "\n")] = '\0';
     note_stall(self, STALL_THREAD, more_ns, text);
 }
 
 static void add_children(struct stall_sentinel *self, int pid, int id) {
-    char path[PATH_ROOM], text[TEXT_ROOM];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, id);
-    if (!sentinel_read_text(text, sizeof text, path)) return;
+    char text[TEXT_ROOM];
+    if (!proc_read(text, sizeof text, "/proc/%d/task/%d/children", pid, id)) return;
     for (char *rest = text, *word; (word = strtok_r(rest, " ", &rest));)
         if (self->todo.count < PROCESSES_MOST) self->todo.ids[self->todo.count++] = atoi(word);
 }

@@ -1,14 +1,10 @@
 #include "harness/scheduler/task.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/wakeup.h"

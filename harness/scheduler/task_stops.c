@@ -1,13 +1,11 @@
 /* Which tasks get no turn because a fault has stopped their process, or has stalled the task alone. */
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/reasons.h"

@@ -2,13 +2,10 @@
 #include "harness/scheduler/scheduler.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/fence.h"

@@ -1,9 +1,7 @@
 #include "harness/supervisor/calls.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "harness/scheduler/clock.h"
 

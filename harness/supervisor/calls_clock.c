@@ -4,7 +4,6 @@
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
-#include <time.h>
 
 #include "harness/scheduler/clock.h"
 #include "harness/supervisor/calls.h"

@@ -1,6 +1,5 @@
 /* The beginning and the end of threads and processes, signals between them, and turns. */
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>

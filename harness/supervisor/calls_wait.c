@@ -2,7 +2,6 @@
  * is quiet, and not earlier: nothing arrives while it has its turn. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -3,9 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/process/proc_file.h"
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/hang_limit.h"
 #include "harness/supervisor/call_filter.h"
@@ -122,11 +121,8 @@ static uint64_t auxiliary_value(const struct auxiliary *auxiliary, uint64_t type
 /* Where the program's stack begins: field 28 of its stat, counted from the end of its name. */
 static uint64_t stack_start(const struct program_process *process) {
     enum { FIELD = 28, AFTER_NAME = 3 };
-    char path[64], line[1024] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", process->pid);
-    FILE *stat = fopen(path, "re");
-    const char *at = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
-    if (stat) fclose(stat);
+    char line[1024];
+    const char *at = proc_read(line, sizeof line, "/proc/%d/stat", process->pid) ? strrchr(line, ')') : NULL;
     for (int field = AFTER_NAME - 1; at && field < FIELD; field++) at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }

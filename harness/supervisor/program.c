@@ -8,6 +8,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "harness/process/proc_file.h"
+
+enum { FILE_ROOM = 4096 };
+
 static bool process_open(struct program_process *process, pid_t pid) {
     *process = (struct program_process){.pid = pid, .memory_fd = -1};
     process->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -24,25 +28,10 @@ struct program_process *program_add_process(struct program *program, pid_t pid) 
     return NULL;
 }
 
-/* Reads the number behind the name at the beginning of a line of a file of /proc. */
-static bool read_number(const char *path, const char *name, int base, uint64_t *value) {
-    char line[256];
-    bool found = false;
-    size_t length = strlen(name);
-    FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        found = strncmp(line, name, length) == 0;
-        if (found) *value = strtoull(line + length, NULL, base);
-    }
-    if (file) fclose(file);
-    return found;
-}
-
 uint64_t program_status(pid_t tid, const char *name, int base) {
-    char path[64];
+    char text[FILE_ROOM];
     uint64_t value = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
-    read_number(path, name, base, &value);
+    if (proc_read(text, sizeof text, "/proc/%d/status", tid)) proc_number(text, name, base, &value);
     return value;
 }
 
@@ -51,9 +40,8 @@ uint64_t program_pending_signals(pid_t tid) {
 }
 
 bool program_descriptor_info(pid_t pid, int fd, const char *name, int base, uint64_t *value) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
-    return read_number(path, name, base, value);
+    char text[FILE_ROOM];
+    return proc_read(text, sizeof text, "/proc/%d/fdinfo/%d", pid, fd) && proc_number(text, name, base, value);
 }
 
 pid_t program_pidfd_process(const struct program_process *process, int fd) {

@@ -7,8 +7,6 @@
  * clock creep too (supervisor.c). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <time.h>
 
 #include "harness/scheduler/shared_page.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>

@@ -2,26 +2,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "harness/process/proc_file.h"
 #include "harness/supervisor/calls.h"
 
-enum { LINE = 512 };
-
-static bool read_line(pid_t tid, const char *name, char line[LINE]) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", tid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, line, LINE - 1) : -1;
-    if (fd >= 0) close(fd);
-    if (got <= 0) return false;
-    line[got] = '\0';
-    return true;
-}
+enum { LINE = 512, CHILDREN = 4096 };
 
 static bool thread_is_held(const struct supervisor *supervisor, pid_t tid) {
     for (const struct held_call *each = supervisor->held; each; each = each->next)
@@ -32,10 +21,12 @@ static bool thread_is_held(const struct supervisor *supervisor, pid_t tid) {
 /* Whether the thread sleeps, and in what; false also if it has just ended. */
 static bool is_asleep(const struct program_thread *thread, struct blocked_thread *blocked) {
     char line[LINE], name[LINE];
-    if (!read_line(thread->tid, "stat", line) || !strrchr(line, ')')) return false;
+    if (!proc_read(line, sizeof line, "/proc/%d/stat", thread->tid) || !strrchr(line, ')')) return false;
     char state = strrchr(line, ')')[2];
     if (state != 'S' && state != 'D') return false;
-    if (!read_line(thread->tid, "syscall", line) || !read_line(thread->tid, "comm", name)) return false;
+    if (!proc_read(line, sizeof line, "/proc/%d/syscall", thread->tid) ||
+        !proc_read(name, sizeof name, "/proc/%d/comm", thread->tid))
+        return false;
     name[strcspn(name, "\n")] = '\0';
     int number = atoi(line);
     snprintf(blocked->call, sizeof blocked->call, "%s (number %d), in the thread %.40s", call_name(number), number,
@@ -57,21 +48,18 @@ bool thread_states_find_blocked(const struct supervisor *supervisor, struct bloc
 
 static bool is_newborn(struct supervisor *supervisor, pid_t tid) {
     char line[LINE];
-    if (program_knows_thread(&supervisor->program, tid) || !read_line(tid, "stat", line)) return false;
+    if (program_knows_thread(&supervisor->program, tid) || !proc_read(line, sizeof line, "/proc/%d/stat", tid))
+        return false;
     const char *name_end = strrchr(line, ')');
     return name_end && name_end[2] != 'Z' && name_end[2] != 'X';
 }
 
-/* The numbers of the children of a thread stand in one line. */
 static bool has_newborn_child(struct supervisor *supervisor, pid_t pid, pid_t tid) {
-    char path[64];
-    int child;
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
-    FILE *children = fopen(path, "re");
-    while (children && !found && fscanf(children, "%d", &child) == 1) found = is_newborn(supervisor, child);
-    if (children) fclose(children);
-    return found;
+    char children[CHILDREN];
+    if (!proc_read(children, sizeof children, "/proc/%d/task/%d/children", pid, tid)) return false;
+    for (char *rest = children, *word; (word = strtok_r(rest, " ", &rest));)
+        if (is_newborn(supervisor, atoi(word))) return true;
+    return false;
 }
 
 static bool has_newborn(struct supervisor *supervisor, pid_t pid) {

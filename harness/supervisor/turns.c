@@ -1,14 +1,11 @@
 #include "harness/supervisor/turns.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/scheduler/clock.h"

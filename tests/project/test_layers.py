@@ -22,12 +22,15 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "harness/history": ((), ("jansson.h",)),
     "harness/process": ((), ()),
     "harness/process/preload": (("harness/process/zygote_service.h",), ()),
-    "harness/scheduler": (("harness/history", "harness/process/preload/clock_page.h"), ("hiredis/",)),
+    "harness/scheduler": (
+        ("harness/history", "harness/process/preload/clock_page.h", "harness/process/proc_file.h"),
+        ("hiredis/",),
+    ),
     "harness/environment": (
         ("harness/history", "harness/scheduler"),
         ("hiredis/", "curl/", "libpq-fe.h", "zookeeper/"),
     ),
-    "harness/supervisor": (("harness/scheduler",), ()),
+    "harness/supervisor": (("harness/process/proc_file.h", "harness/scheduler"), ()),
     "harness/locks/common": (("harness/environment/env.h", "harness/history/outcome.h"), ("jansson.h",)),
     "harness/locks": (("harness/locks/common",), ()),
     "harness/locks/adapter": (("harness/locks/common",), ("jansson.h",)),
