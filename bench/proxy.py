@@ -93,7 +93,7 @@ def _proxy(sandbox: Sandbox, target: Path) -> dict[str, Path]:
     history, page = sandbox.directory / "history", sandbox.directory / "page"
     settings = Settings(time=REAL_TIME, seed=1, capacity=1024)
     if not library().history_create(bytes(history), settings, message) or not library().shared_page_create(
-        bytes(page), REAL_TIME, 1, message
+        bytes(page), REAL_TIME, 1, 0, message
     ):
         raise Inconclusive(str(message))
     command = [paths.program("proxy"), "--history", str(history), "--page", str(page), "--actor", "0"]

@@ -33,7 +33,3 @@ int64_t clock_real_mono_ns(void) {
 int64_t clock_real_wall_ns(void) {
     return read_ns(CLOCK_REALTIME);
 }
-
-int64_t clock_real_deadline_ns(int64_t limit_ms) {
-    return clock_real_mono_ns() + limit_ms * CLOCK_NS_PER_MS;
-}

@@ -13,8 +13,6 @@ enum { CLOCK_NS_PER_US = 1000, CLOCK_NS_PER_MS = 1000000, CLOCK_NS_PER_S = 10000
 int64_t clock_real_mono_ns(void);
 /* CLOCK_REALTIME in ns since 1970. */
 int64_t clock_real_wall_ns(void);
-/* What clock_real_mono_ns shows limit_ms from now. */
-int64_t clock_real_deadline_ns(int64_t limit_ms);
 
 /* A duration in whole ms, rounded up: a wait of that length does not end early. */
 static inline int64_t clock_ms_rounded_up(int64_t duration_ns) {

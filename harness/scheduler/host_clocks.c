@@ -27,13 +27,13 @@ int64_t scheduler_host_wall_ns(const struct scheduler *scheduler, int task) {
 
 int64_t scheduler_host_mono_ns(const struct scheduler *scheduler, int task) {
     int64_t now_ns = shared_page_host_mono_ns(scheduler->page, &scheduler->page->tasks[task]);
-    if (scheduler->suspended[task] == 0) return now_ns;
-    return now_ns - (shared_page_mono_ns(scheduler->page) - scheduler->suspended_at_ns[task]);
+    if (scheduler->driven[task].suspended == 0) return now_ns;
+    return now_ns - (shared_page_mono_ns(scheduler->page) - scheduler->driven[task].suspended_at_ns);
 }
 
 int scheduler_set_host_suspended(struct scheduler *scheduler, int task, bool suspended) {
-    int64_t now_ns = shared_page_mono_ns(scheduler->page), *since_ns = &scheduler->suspended_at_ns[task];
-    int before = scheduler->suspended[task], left = reasons_count(&scheduler->suspended[task], suspended);
+    int64_t now_ns = shared_page_mono_ns(scheduler->page), *since_ns = &scheduler->driven[task].suspended_at_ns;
+    int before = scheduler->driven[task].suspended, left = reasons_count(&scheduler->driven[task].suspended, suspended);
     if (before == 0 && left == 1) *since_ns = now_ns;
     if (before == 1 && left == 0) atomic_fetch_add(&scheduler->page->tasks[task].suspended_ns, now_ns - *since_ns);
     return left;

@@ -11,7 +11,6 @@
  * returns the number of reasons that are left. */
 #pragma once
 
-
 #include "harness/scheduler/shared_page.h"
 
 struct scheduler;

@@ -9,6 +9,15 @@
 
 enum { STOPPED_PROCESSES_MAX = SHARED_PAGE_TASKS + SERVERS_MAX };
 
+struct driven_task {
+    int turn_fd;
+    int pid_fd;              /* -1: not watched, or its end was seen */
+    bool is_group;           /* its process hosts many tasks, which share the descriptors of the first one */
+    int stalled;             /* number of reasons */
+    int suspended;           /* of its host's monotonic clock: number of reasons */
+    int64_t suspended_at_ns; /* by the trial's clock; only while there is a reason */
+};
+
 struct scheduler {
     struct shared_page *page;
     struct random random;
@@ -19,13 +28,7 @@ struct scheduler {
     int signal_fd; /* -1: none */
     int64_t patience_ns;
     int tasks;
-    /* Of each task: */
-    int *turn_fd;
-    int *pid_fd;              /* -1: not watched, or its end was seen */
-    bool *is_group;           /* its process hosts many tasks, which share the descriptors of the first one */
-    int *stalled;             /* number of reasons */
-    int *suspended;           /* of its host's monotonic clock: number of reasons */
-    int64_t *suspended_at_ns; /* by the trial's clock; only while there is a reason */
+    struct driven_task *driven; /* by task */
     struct {
         int pid, reasons; /* 0, 0: free */
     } stopped[STOPPED_PROCESSES_MAX];

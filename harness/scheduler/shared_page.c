@@ -19,12 +19,8 @@ static struct shared_page *map_file(int fd, size_t bytes) {
     return map == MAP_FAILED ? NULL : map;
 }
 
-bool shared_page_create(const char *path, enum history_time time, uint64_t seed, struct history_error *error) {
-    return shared_page_create_large(path, time, seed, SHARED_PAGE_TASKS, error);
-}
-
-bool shared_page_create_large(const char *path, enum history_time time, uint64_t seed, int tasks,
-                              struct history_error *error) {
+bool shared_page_create(const char *path, enum history_time time, uint64_t seed, int tasks,
+                        struct history_error *error) {
     if (tasks > SHARED_PAGE_TASKS_MOST) return history_fail(error, "%d tasks are too many for a shared page", tasks);
     uint32_t task_count = (uint32_t)(tasks < SHARED_PAGE_TASKS ? SHARED_PAGE_TASKS : tasks);
     size_t bytes = page_bytes(task_count);

@@ -128,11 +128,10 @@ struct shared_page {
     struct task_slot tasks[SHARED_PAGE_TASKS]; /* more follow in a file that has more */
 };
 
-/* Creates the file with an empty page for SHARED_PAGE_TASKS tasks. False with *error. */
-bool shared_page_create(const char *path, enum history_time time, uint64_t seed, struct history_error *error);
-/* The same for at least `tasks` tasks, SHARED_PAGE_TASKS_MOST at most. */
-bool shared_page_create_large(const char *path, enum history_time time, uint64_t seed, int tasks,
-                              struct history_error *error);
+/* Creates the file with an empty page for `tasks` tasks, or SHARED_PAGE_TASKS if that is more; SHARED_PAGE_TASKS_MOST
+ * at most. False with *error. */
+bool shared_page_create(const char *path, enum history_time time, uint64_t seed, int tasks,
+                        struct history_error *error);
 /* Maps it; NULL with *error. Unmapped by shared_page_close. */
 struct shared_page *shared_page_open(const char *path, struct history_error *error);
 void shared_page_close(struct shared_page *page);

@@ -131,15 +131,11 @@ void task_await_end(struct task *first, struct task *second) {
     while (is_virtual(first) && !task_has_ended(second)) task_sleep_until(first, INT64_MAX);
 }
 
-/* Whether one of `fds` is readable within timeout_ms of real time; below 0: without limit. */
-static bool readable(struct pollfd *fds, nfds_t count, int timeout_ms) {
+/* Whether `fd` is readable within timeout_ms of real time; below 0: without limit. A signal may end a limited wait. */
+static bool readable(int fd, int timeout_ms) {
+    struct pollfd socket = {.fd = fd, .events = POLLIN};
     int ready;
-    int64_t until_ns = clock_real_deadline_ns(timeout_ms);
-    while ((ready = poll(fds, count, timeout_ms)) < 0 && errno == EINTR && timeout_ms != 0) {
-        if (timeout_ms < 0) continue;
-        int64_t left_ns = until_ns - clock_real_mono_ns();
-        timeout_ms = left_ns > 0 ? (int)(left_ns / CLOCK_NS_PER_MS) + 1 : 0;
-    }
+    while ((ready = poll(&socket, 1, timeout_ms)) < 0 && errno == EINTR && timeout_ms < 0) continue;
     return ready > 0;
 }
 
@@ -158,7 +154,7 @@ void task_await(struct task *task, bool (*has_news)(void *holder), void *holder,
 }
 
 static bool is_readable(void *holder) {
-    return readable(&(struct pollfd){.fd = *(const int *)holder, .events = POLLIN}, 1, 0);
+    return readable(*(const int *)holder, 0);
 }
 
 static bool wait_without_turn(struct task *task, int fd, int64_t deadline_ns) {
@@ -169,14 +165,12 @@ static bool wait_without_turn(struct task *task, int fd, int64_t deadline_ns) {
 /* Virtual time stands still for an answer that comes for certain. A limit here would be one of the machine's time, and
  * what it ended would be recorded as an answer that never came: the driver gives up a task that keeps the turn. */
 static bool wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block) {
-    struct pollfd socket = {.fd = fd, .events = POLLIN};
     bool may_stay_away = may_block || atomic_load_explicit(&task->page->unreliable, memory_order_acquire);
-    if (is_virtual(task))
-        return may_stay_away ? wait_without_turn(task, fd, deadline_ns) : readable(&socket, 1, NO_LIMIT);
+    if (is_virtual(task)) return may_stay_away ? wait_without_turn(task, fd, deadline_ns) : readable(fd, NO_LIMIT);
     for (;;) {
         int64_t left_ns = deadline_ns - clock_real_mono_ns();
         int64_t left_ms = left_ns <= 0 ? 0 : clock_ms_rounded_up(left_ns);
-        if (readable(&socket, 1, left_ms > 60000 ? 60000 : (int)left_ms)) return true;
+        if (readable(fd, left_ms > 60000 ? 60000 : (int)left_ms)) return true;
         if (clock_real_mono_ns() >= deadline_ns) return false;
     }
 }

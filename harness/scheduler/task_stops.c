@@ -46,15 +46,15 @@ void task_stops_forget_process(struct scheduler *scheduler, int pid) {
 
 int scheduler_set_task_stopped(struct scheduler *scheduler, int task, bool stalled) {
     struct task_slot *slot = &scheduler->page->tasks[task];
-    int left = reasons_count(&scheduler->stalled[task], stalled);
+    int left = reasons_count(&scheduler->driven[task].stalled, stalled);
     slot_mark(slot, TASK_STOP_STALL, left > 0);
     if (left == 0) syscall(SYS_futex, &slot->stopped, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    if (scheduler->is_group[task]) wakeup_send(scheduler->turn_fd[task]);
+    if (scheduler->driven[task].is_group) wakeup_send(scheduler->driven[task].turn_fd);
     return left;
 }
 
 void task_stops_forget_task(struct scheduler *scheduler, int task) {
-    scheduler->stalled[task] = 0;
+    scheduler->driven[task].stalled = 0;
     atomic_store(&scheduler->page->tasks[task].stopped, 0);
 }
 

@@ -29,7 +29,7 @@ static int64_t task_deadline_of(const struct scheduler *scheduler, int task) {
 }
 
 static bool shares_descriptors(const struct scheduler *scheduler, int task) {
-    return task > 0 && scheduler->turn_fd[task] == scheduler->turn_fd[task - 1];
+    return task > 0 && scheduler->driven[task].turn_fd == scheduler->driven[task - 1].turn_fd;
 }
 
 static bool is_stopped(const struct scheduler *scheduler, int task) {
@@ -44,37 +44,16 @@ static void *array_new(uint32_t count, size_t size) {
     return array;
 }
 
-static void arrays_open(struct scheduler *scheduler, uint32_t count) {
-    scheduler->turn_fd = array_new(count, sizeof *scheduler->turn_fd);
-    scheduler->pid_fd = array_new(count, sizeof *scheduler->pid_fd);
-    scheduler->is_group = array_new(count, sizeof *scheduler->is_group);
-    scheduler->ready = array_new(count, sizeof *scheduler->ready);
-    scheduler->polled_task = array_new(count, sizeof *scheduler->polled_task);
-    scheduler->polled = array_new(count + 2, sizeof *scheduler->polled);
-    scheduler->stalled = array_new(count, sizeof *scheduler->stalled);
-    scheduler->suspended = array_new(count, sizeof *scheduler->suspended);
-    scheduler->suspended_at_ns = array_new(count, sizeof *scheduler->suspended_at_ns);
-}
-
-static void arrays_close(struct scheduler *scheduler) {
-    free(scheduler->turn_fd);
-    free(scheduler->pid_fd);
-    free(scheduler->is_group);
-    free(scheduler->ready);
-    free(scheduler->polled_task);
-    free(scheduler->polled);
-    free(scheduler->stalled);
-    free(scheduler->suspended);
-    free(scheduler->suspended_at_ns);
-}
-
 struct scheduler *scheduler_open(const char *path, struct history_error *error) {
     struct shared_page *page = shared_page_open(path, error);
     if (!page) return NULL;
     struct scheduler *scheduler = calloc(1, sizeof *scheduler);
     if (!scheduler) abort();
     scheduler->page = page;
-    arrays_open(scheduler, page->task_count);
+    scheduler->driven = array_new(page->task_count, sizeof *scheduler->driven);
+    scheduler->ready = array_new(page->task_count, sizeof *scheduler->ready);
+    scheduler->polled_task = array_new(page->task_count, sizeof *scheduler->polled_task);
+    scheduler->polled = array_new(page->task_count + 2, sizeof *scheduler->polled);
     scheduler->server_clocks = server_clocks_open(page);
     scheduler->fence = fence_open(page);
     scheduler->random = random_split(page->seed, 0);
@@ -90,10 +69,13 @@ struct scheduler *scheduler_open(const char *path, struct history_error *error) 
 void scheduler_close(struct scheduler *scheduler) {
     if (!scheduler) return;
     for (int task = 0; task < scheduler->tasks; task++) {
-        if (!shares_descriptors(scheduler, task)) close(scheduler->turn_fd[task]);
-        if (scheduler->pid_fd[task] >= 0) close(scheduler->pid_fd[task]);
+        if (!shares_descriptors(scheduler, task)) close(scheduler->driven[task].turn_fd);
+        if (scheduler->driven[task].pid_fd >= 0) close(scheduler->driven[task].pid_fd);
     }
-    arrays_close(scheduler);
+    free(scheduler->driven);
+    free(scheduler->ready);
+    free(scheduler->polled_task);
+    free(scheduler->polled);
     server_clocks_close(scheduler->server_clocks);
     fence_close(scheduler->fence);
     if (scheduler->yield_fd >= 0) close(scheduler->yield_fd);
@@ -144,15 +126,15 @@ int scheduler_yield_fd(const struct scheduler *scheduler) {
 }
 
 int scheduler_turn_fd(const struct scheduler *scheduler, int task) {
-    return scheduler->turn_fd[task];
+    return scheduler->driven[task].turn_fd;
 }
 
 int scheduler_add_task(struct scheduler *scheduler) {
     if (scheduler->tasks == (int)scheduler->page->task_count) return -1;
     int fd = eventfd(0, EFD_CLOEXEC);
     if (fd < 0) return -1;
-    scheduler->turn_fd[scheduler->tasks] = fd;
-    scheduler->pid_fd[scheduler->tasks] = -1;
+    scheduler->driven[scheduler->tasks].turn_fd = fd;
+    scheduler->driven[scheduler->tasks].pid_fd = -1;
     return scheduler->tasks++;
 }
 
@@ -160,10 +142,10 @@ int scheduler_add_group(struct scheduler *scheduler, int count) {
     if (count > (int)scheduler->page->task_count - scheduler->tasks) return -1;
     int first = scheduler_add_task(scheduler);
     for (int each = 1; first >= 0 && each < count; each++) {
-        scheduler->turn_fd[scheduler->tasks] = scheduler->turn_fd[first];
-        scheduler->pid_fd[scheduler->tasks++] = -1;
+        scheduler->driven[scheduler->tasks].turn_fd = scheduler->driven[first].turn_fd;
+        scheduler->driven[scheduler->tasks++].pid_fd = -1;
     }
-    for (int each = 0; first >= 0 && each < count; each++) scheduler->is_group[first + each] = true;
+    for (int each = 0; first >= 0 && each < count; each++) scheduler->driven[first + each].is_group = true;
     return first;
 }
 
@@ -178,7 +160,7 @@ bool scheduler_watch(struct scheduler *scheduler, int task, int pid) {
     }
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return false;
-    scheduler->pid_fd[task] = fd;
+    scheduler->driven[task].pid_fd = fd;
     scheduler->page->tasks[task].pid = pid;
     return true;
 }
@@ -187,15 +169,15 @@ void scheduler_forget_process(struct scheduler *scheduler, int pid) {
     for (int task = 0; task < scheduler->tasks; task++) {
         if (scheduler->page->tasks[task].pid != pid) continue;
         state_set(scheduler, task, TASK_GONE);
-        if (scheduler->pid_fd[task] >= 0) close(scheduler->pid_fd[task]);
-        scheduler->pid_fd[task] = -1;
+        if (scheduler->driven[task].pid_fd >= 0) close(scheduler->driven[task].pid_fd);
+        scheduler->driven[task].pid_fd = -1;
     }
     task_stops_forget_process(scheduler, pid);
 }
 
 void scheduler_reuse_task(struct scheduler *scheduler, int task) {
     struct task_slot *slot = &scheduler->page->tasks[task];
-    wakeup_drain(scheduler->turn_fd[task]);
+    wakeup_drain(scheduler->driven[task].turn_fd);
     task_stops_forget_task(scheduler, task);
     slot->pid = 0;
     atomic_store(&slot->appends, 0);
@@ -264,7 +246,7 @@ int scheduler_dead(const struct scheduler *scheduler) {
 
 static void give_turn(struct scheduler *scheduler, int task, enum task_state state) {
     state_set(scheduler, task, state);
-    wakeup_send(scheduler->turn_fd[task]);
+    wakeup_send(scheduler->driven[task].turn_fd);
 }
 
 static bool is_parked(enum task_state state) {
@@ -301,9 +283,9 @@ static enum scheduler_result await_event(struct scheduler *scheduler, int timeou
     fds[0] = (struct pollfd){.fd = scheduler->yield_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = scheduler->signal_fd, .events = POLLIN};
     for (int task = 0; task < scheduler->tasks; task++) {
-        if (scheduler->pid_fd[task] < 0) continue;
+        if (scheduler->driven[task].pid_fd < 0) continue;
         scheduler->polled_task[processes] = task;
-        fds[2 + processes++] = (struct pollfd){.fd = scheduler->pid_fd[task], .events = POLLIN};
+        fds[2 + processes++] = (struct pollfd){.fd = scheduler->driven[task].pid_fd, .events = POLLIN};
     }
     int ready = poll(fds, 2 + processes, timeout_ms);
     if (ready < 0) return errno == EINTR ? SCHEDULER_INTERRUPTED : SCHEDULER_FAILED;

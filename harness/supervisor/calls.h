@@ -7,24 +7,26 @@ typedef void call_handler(const struct program_call *call);
 
 struct supervised_call {
     int number;
-    call_handler *handle;
-    int limit; /* handed over only if this argument, as 32 bits, is not 0; 0: always */
+    const char *name;
+    call_handler *handle; /* NULL: the call is not handed over; it may wait */
+    int limit;            /* handed over only if this argument, as 32 bits, is not 0; 0: always */
 };
 
-/* The last entry has no handler. */
-extern const struct supervised_call CALLS_CLOCK[], CALLS_FUTEX[], CALLS_WAIT[], CALLS_TIMER[], CALLS_LIFE[],
-    CALLS_CHANCE[], CALLS_CONNECT[];
-extern const struct supervised_call *const CALL_GROUPS[]; /* ends with NULL */
+extern const struct supervised_call CALLS[]; /* the last entry has no number: below 0 */
 
-/* The entry of a call; NULL: it is not handed over. */
+/* The entry of a call, or the last one, whose name is "another call". */
 const struct supervised_call *call_find(int number);
+
+/* The handlers; each file has those of one kind. */
+call_handler on_clock_gettime, on_gettimeofday, on_time, on_nanosleep, on_clock_nanosleep, on_clock_set, on_times,
+    on_sysinfo, on_futex, on_epoll, on_poll, on_select, on_transfer, on_signalfd, on_timerfd_settime,
+    on_timerfd_gettime, on_timer_create, on_posix_timer, on_setitimer, on_getitimer, on_alarm, on_birth,
+    on_await_signal, on_exit_thread, on_exit_group, on_await_child, on_kill, on_queue, on_kill_thread, on_getrandom,
+    on_open, on_connect;
 /* Refuses a call as if this kernel did not have it. */
 call_handler call_refuse_unknown;
 /* Gives up: the kernel would carry the call out by the machine's clock, or would not tell the supervisor of its end. */
 call_handler call_give_up;
-/* "another call" for a call without a name here: those that may wait and that the supervisor does not answer have one.
- */
-const char *call_name(int number);
 
 /* --- for handlers --- */
 
@@ -41,3 +43,22 @@ bool call_read_time(const struct program_call *call, uint64_t address, int64_t *
 bool call_read_limit(const struct program_call *call, int argument, int64_t *limit_ns);
 /* The stamp of the program's monotonic clock this much later; INT64_MAX: never. */
 int64_t call_deadline_ns(const struct program_call *call, int64_t limit_ns);
+
+/* --- futexes: what a thread's end wakes --- */
+
+/* Makes those threads ready that wait at a word which has changed since: a thread has ended, for which the kernel
+ * clears a word and wakes who waits there. True: there were some. */
+bool futex_recheck(struct supervisor *supervisor);
+
+/* Of a mutex with priority inheritance: its word holds the id of the thread that has it. */
+call_handler futex_lock_inheriting, futex_unlock_inheriting;
+/* Gives it to this waiter if its owner has ended. */
+bool futex_inherit(struct held_call *held);
+
+/* --- processes, and the filter --- */
+
+/* A process is ending, or has ended: waits until it has, and forgets it. */
+void life_process_ended(struct supervisor *supervisor, struct program_process *process);
+/* Puts the calling process, and all that it starts, under the filter. The descriptor at which its calls are received,
+ * or -1 with errno. Calls that are handed over wait where only a signal that kills can end the wait. */
+int call_filter_install(void);

@@ -21,7 +21,7 @@ static void fill(struct random *random, unsigned char *bytes, size_t size) {
 }
 
 /* getrandom may give fewer bytes than were asked for; more than 256 only when there are more. */
-static void on_getrandom(const struct program_call *call) {
+void on_getrandom(const struct program_call *call) {
     unsigned char bytes[AT_ONCE_MOST];
     uint64_t size = call->arguments[1];
     if (size > sizeof bytes) size = sizeof bytes;
@@ -51,19 +51,10 @@ static void open_device(const struct program_call *call, uint64_t flags) {
 }
 
 /* openat, or open, which has no directory as its first argument. */
-static void on_open(const struct program_call *call) {
+void on_open(const struct program_call *call) {
     const uint64_t *path = call->arguments + (call->number == SYS_openat);
     char text[PATH_ROOM];
     bool whole = program_read_text(call->process, path[0], text, sizeof text);
     if (whole && (strcmp(text, "/dev/random") == 0 || strcmp(text, "/dev/urandom") == 0)) open_device(call, path[1]);
     else supervisor_pass(call);
 }
-
-const struct supervised_call CALLS_CHANCE[] = {
-    {SYS_getrandom, on_getrandom, 0},
-    {SYS_openat, on_open, 0},
-#ifdef SYS_open
-    {SYS_open, on_open, 0},
-#endif
-    {0},
-};

@@ -14,7 +14,7 @@ static void count_read(struct supervisor *supervisor) {
     if (program_clock_count_read(&supervisor->clock)) supervisor_publish_clock(supervisor);
 }
 
-static void on_clock_gettime(const struct program_call *call) {
+void on_clock_gettime(const struct program_call *call) {
     clockid_t id = (clockid_t)call->arguments[0];
     if (!program_clock_is_virtual(id)) {
         supervisor_refuse(call, EINVAL);
@@ -25,7 +25,7 @@ static void on_clock_gettime(const struct program_call *call) {
     call_answer_written(call, call->arguments[1], &now, sizeof now, 0);
 }
 
-static void on_gettimeofday(const struct program_call *call) {
+void on_gettimeofday(const struct program_call *call) {
     static const struct timezone UTC;
     count_read(call->supervisor);
     int64_t wall_ns = call->supervisor->clock.wall_ns;
@@ -41,7 +41,7 @@ static void sleep_until(const struct program_call *call, int64_t deadline_ns, bo
     held->by_wall_clock = by_wall_clock;
 }
 
-static void on_nanosleep(const struct program_call *call) {
+void on_nanosleep(const struct program_call *call) {
     int64_t limit_ns;
     if (!call_read_time(call, call->arguments[0], &limit_ns)) return;
     sleep_until(call, call_deadline_ns(call, limit_ns), false);
@@ -58,7 +58,7 @@ static int sleep_error(clockid_t id) {
     }
 }
 
-static void on_clock_nanosleep(const struct program_call *call) {
+void on_clock_nanosleep(const struct program_call *call) {
     clockid_t id = (clockid_t)call->arguments[0];
     int64_t time_ns;
     if (sleep_error(id)) {
@@ -71,12 +71,12 @@ static void on_clock_nanosleep(const struct program_call *call) {
 }
 
 /* The trial owns the clocks. */
-static void on_clock_set(const struct program_call *call) {
+void on_clock_set(const struct program_call *call) {
     supervisor_refuse(call, EPERM);
 }
 
 #ifdef SYS_time
-static void on_time(const struct program_call *call) {
+void on_time(const struct program_call *call) {
     count_read(call->supervisor);
     time_t now = call->supervisor->clock.wall_ns / CLOCK_NS_PER_S;
     uint64_t address = call->arguments[0];
@@ -85,7 +85,7 @@ static void on_time(const struct program_call *call) {
 #endif
 
 /* The machine's time in ticks, and the processor time, which is that of the process's clock. */
-static void on_times(const struct program_call *call) {
+void on_times(const struct program_call *call) {
     enum { TICKS_PER_S = 100 }; /* in every system call of Linux */
     clock_t now = call->supervisor->clock.mono_ns / (CLOCK_NS_PER_S / TICKS_PER_S);
     struct tms spent = {.tms_utime = now};
@@ -94,26 +94,9 @@ static void on_times(const struct program_call *call) {
 }
 
 /* Says for how long the machine runs. */
-static void on_sysinfo(const struct program_call *call) {
+void on_sysinfo(const struct program_call *call) {
     struct sysinfo info;
     sysinfo(&info);
     info.uptime = call->supervisor->clock.mono_ns / CLOCK_NS_PER_S;
     call_answer_written(call, call->arguments[0], &info, sizeof info, 0);
 }
-
-const struct supervised_call CALLS_CLOCK[] = {
-    {SYS_clock_gettime, on_clock_gettime, 0},
-    {SYS_gettimeofday, on_gettimeofday, 0},
-#ifdef SYS_time
-    {SYS_time, on_time, 0},
-#endif
-    {SYS_nanosleep, on_nanosleep, 0},
-    {SYS_clock_nanosleep, on_clock_nanosleep, 0},
-    {SYS_clock_settime, on_clock_set, 0},
-    {SYS_settimeofday, on_clock_set, 0},
-    {SYS_adjtimex, on_clock_set, 0},
-    {SYS_clock_adjtime, on_clock_set, 0},
-    {SYS_times, on_times, 0},
-    {SYS_sysinfo, on_sysinfo, 0},
-    {0},
-};

@@ -42,7 +42,7 @@ static void connect_for(const struct program_call *call, const union internet_ad
     else supervisor_answer(call, 0);
 }
 
-static void on_connect(const struct program_call *call) {
+void on_connect(const struct program_call *call) {
     union internet_address address;
     size_t length = (size_t)call->arguments[2];
     bool fits = call->supervisor->route_count > 0 && length >= sizeof address.four && length <= sizeof address;
@@ -57,5 +57,3 @@ static void on_connect(const struct program_call *call) {
     *port = htons(to);
     connect_for(call, &address, (socklen_t)length);
 }
-
-const struct supervised_call CALLS_CONNECT[] = {{SYS_connect, on_connect, 0}, {0}};

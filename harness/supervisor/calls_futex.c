@@ -1,7 +1,7 @@
 /* Futexes. Waits and wakes are carried out here and never by the kernel: calls come one at a time, so nothing happens
  * between the look at the word and the wait. What the kernel itself wakes, at the end of a thread, is found by looking
  * at the words again (futex_recheck). */
-#include "harness/supervisor/calls_futex.h"
+#include "harness/supervisor/calls.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -131,7 +131,7 @@ static void wake_and_operate(const struct program_call *call) {
     supervisor_answer(call, woken);
 }
 
-static void on_futex(const struct program_call *call) {
+void on_futex(const struct program_call *call) {
     int command = (int)call->arguments[1] & FUTEX_CMD_MASK;
     uint32_t bits = (uint32_t)call->arguments[5];
     switch (command) {
@@ -174,12 +174,3 @@ bool futex_recheck(struct supervisor *supervisor) {
     }
     return found;
 }
-
-const struct supervised_call CALLS_FUTEX[] = {
-    {SYS_futex, on_futex, 0},
-    {SYS_futex_waitv, call_refuse_unknown, 0},
-    {454, call_refuse_unknown, 0}, /* futex_wake, futex_wait, futex_requeue: Linux 6.7 */
-    {455, call_refuse_unknown, 0},
-    {456, call_refuse_unknown, 0},
-    {0},
-};

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "harness/scheduler/hang_limit.h"
-#include "harness/supervisor/calls_life.h"
+#include "harness/supervisor/calls.h"
 #include "harness/supervisor/image.h"
 #include "harness/supervisor/signals.h"
 
@@ -15,7 +15,7 @@ enum { END_LIMIT_MS = 60000 };
 /* --- beginnings --- */
 
 /* A thread or a process is made. */
-static void on_birth(const struct program_call *call) {
+void on_birth(const struct program_call *call) {
     struct supervisor *supervisor = call->supervisor;
     uint64_t flags = call->number == SYS_clone ? call->arguments[0] : 0;
     if (call->number == SYS_clone3 && !call_read(call, call->arguments[0], &flags, sizeof flags)) return;
@@ -65,7 +65,7 @@ void life_process_ended(struct supervisor *supervisor, struct program_process *p
     if (pid == supervisor->root && waitpid(pid, &supervisor->status, 0) == pid) supervisor->root_ended = true;
 }
 
-static void on_exit_thread(const struct program_call *call) {
+void on_exit_thread(const struct program_call *call) {
     struct supervisor *supervisor = call->supervisor;
     call->process->threads--;
     program_forget_thread(&supervisor->program, call->tid);
@@ -75,12 +75,12 @@ static void on_exit_thread(const struct program_call *call) {
         supervisor->exits[supervisor->exit_count++] = (struct ended_thread){call->process->pid, call->tid};
 }
 
-static void on_exit_group(const struct program_call *call) {
+void on_exit_group(const struct program_call *call) {
     supervisor_pass(call);
     life_process_ended(call->supervisor, call->process);
 }
 
-static void on_await_child(const struct program_call *call) {
+void on_await_child(const struct program_call *call) {
     struct program_process *process = call->process;
     uint64_t options = call->arguments[call->number == SYS_wait4 ? 2 : 3];
     pid_t awaited = awaited_child(call);
@@ -98,7 +98,7 @@ static void on_await_child(const struct program_call *call) {
 /* --- signals --- */
 
 /* Go's os.Process sends signals by descriptors of processes. */
-static void on_kill(const struct program_call *call) {
+void on_kill(const struct program_call *call) {
     bool by_descriptor = call->number == SYS_pidfd_send_signal;
     int number = (int)call->arguments[1];
     pid_t pid =
@@ -111,12 +111,12 @@ static void on_kill(const struct program_call *call) {
 }
 
 /* What the kernel refuses interrupts nobody. */
-static void on_queue(const struct program_call *call) {
+void on_queue(const struct program_call *call) {
     siginfo_t info;
     if (call_read(call, call->arguments[2], &info, sizeof info)) on_kill(call);
 }
 
-static void on_kill_thread(const struct program_call *call) {
+void on_kill_thread(const struct program_call *call) {
     bool has_group = call->number != SYS_tkill;
     pid_t tid = (pid_t)call->arguments[has_group ? 1 : 0];
     bool is_sent = tid > 0 && tid != call->tid && (!has_group || (pid_t)call->arguments[0] == call->process->pid);
@@ -124,7 +124,7 @@ static void on_kill_thread(const struct program_call *call) {
     if (is_sent) signals_interrupt(call->supervisor, call->process, tid, (int)call->arguments[has_group ? 2 : 1]);
 }
 
-static void on_await_signal(const struct program_call *call) {
+void on_await_signal(const struct program_call *call) {
     int64_t limit_ns = INT64_MAX;
     bool timed = call->number == SYS_rt_sigtimedwait;
     if (timed && !call_read_limit(call, 2, &limit_ns)) return;
@@ -136,33 +136,3 @@ static void on_await_signal(const struct program_call *call) {
     held->deadline_ns = call_deadline_ns(call, limit_ns);
     if (program_pending_signals(call->tid)) held_call_ready(held, END_PASS, 0);
 }
-
-const struct supervised_call CALLS_LIFE[] = {
-    {SYS_clone, on_birth, 0},
-    {SYS_clone3, on_birth, 0},
-#ifdef SYS_fork
-    {SYS_fork, on_birth, 0},
-    {SYS_vfork, on_birth, 0},
-    {SYS_pause, on_await_signal, 0},
-#endif
-    {SYS_execve, image_exec, 0},
-    {SYS_execveat, image_exec, 0},
-    /* Some of these three are the first call of every new thread: the C library's, Go's. */
-    {SYS_rseq, supervisor_pass, 0},
-    {SYS_set_robust_list, supervisor_pass, 0},
-    {SYS_sigaltstack, supervisor_pass, 0},
-    {SYS_exit, on_exit_thread, 0},
-    {SYS_exit_group, on_exit_group, 0},
-    {SYS_wait4, on_await_child, 0},
-    {SYS_waitid, on_await_child, 0},
-    {SYS_kill, on_kill, 0},
-    {SYS_pidfd_send_signal, on_kill, 0},
-    {SYS_rt_sigqueueinfo, on_queue, 0},
-    {SYS_tkill, on_kill_thread, 0},
-    {SYS_tgkill, on_kill_thread, 0},
-    {SYS_rt_tgsigqueueinfo, on_kill_thread, 0},
-    {SYS_rt_sigsuspend, on_await_signal, 0},
-    {SYS_rt_sigtimedwait, on_await_signal, 0},
-    {SYS_sched_yield, held_call_add_look, 0},
-    {0},
-};

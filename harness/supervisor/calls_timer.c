@@ -174,7 +174,7 @@ static void answer_setting(const struct program_call *call, const struct program
 
 /* --- timerfd --- */
 
-static void on_timerfd_settime(const struct program_call *call) {
+void on_timerfd_settime(const struct program_call *call) {
     static const struct itimerspec DISARMED;
     struct itimerspec setting;
     int fd = (int)call->arguments[0];
@@ -196,13 +196,13 @@ static void on_timerfd_settime(const struct program_call *call) {
     supervisor_answer(call, 0);
 }
 
-static void on_timerfd_gettime(const struct program_call *call) {
+void on_timerfd_gettime(const struct program_call *call) {
     answer_setting(call, timer_find(call, TIMER_DESCRIPTOR, (int)call->arguments[0]));
 }
 
 /* --- timer_create --- */
 
-static void on_timer_create(const struct program_call *call) {
+void on_timer_create(const struct program_call *call) {
     static int last;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     int id = ++last;
@@ -218,7 +218,7 @@ static void on_timer_create(const struct program_call *call) {
 }
 
 /* The other calls about such a timer, by its id. */
-static void on_posix_timer(const struct program_call *call) {
+void on_posix_timer(const struct program_call *call) {
     struct program_timer *timer = timer_find(call, TIMER_POSIX, (int)call->arguments[0]);
     struct itimerspec setting;
     if (!timer) {
@@ -249,7 +249,7 @@ static struct program_timer *interval_timer(const struct program_call *call) {
 }
 
 /* The timers of processor time never expire: a program in virtual time needs none. */
-static void on_setitimer(const struct program_call *call) {
+void on_setitimer(const struct program_call *call) {
     struct program_timer *timer = interval_timer(call);
     struct itimerspec setting;
     if (!setting_exchange(call, timer, 2, &setting)) return;
@@ -257,12 +257,12 @@ static void on_setitimer(const struct program_call *call) {
     supervisor_answer(call, 0);
 }
 
-static void on_getitimer(const struct program_call *call) {
+void on_getitimer(const struct program_call *call) {
     answer_setting(call, interval_timer(call));
 }
 
 #ifdef SYS_alarm
-static void on_alarm(const struct program_call *call) {
+void on_alarm(const struct program_call *call) {
     struct program_timer *timer = interval_timer(call);
     struct itimerspec setting = {.it_value = {.tv_sec = (unsigned)call->arguments[0]}};
     int64_t before_ns = left_ns(call->supervisor, timer);
@@ -270,19 +270,3 @@ static void on_alarm(const struct program_call *call) {
     supervisor_answer(call, (before_ns + CLOCK_NS_PER_S - 1) / CLOCK_NS_PER_S);
 }
 #endif
-
-const struct supervised_call CALLS_TIMER[] = {
-    {SYS_timerfd_settime, on_timerfd_settime, 0},
-    {SYS_timerfd_gettime, on_timerfd_gettime, 0},
-    {SYS_timer_create, on_timer_create, 0},
-    {SYS_timer_settime, on_posix_timer, 0},
-    {SYS_timer_gettime, on_posix_timer, 0},
-    {SYS_timer_getoverrun, on_posix_timer, 0},
-    {SYS_timer_delete, on_posix_timer, 0},
-    {SYS_setitimer, on_setitimer, 0},
-    {SYS_getitimer, on_getitimer, 0},
-#ifdef SYS_alarm
-    {SYS_alarm, on_alarm, 0},
-#endif
-    {0},
-};

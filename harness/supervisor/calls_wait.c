@@ -72,7 +72,7 @@ static void wait_for_targets(struct held_call *held, const struct epoll_targets 
                            "the program waits for more than %d descriptors beside signals (signalfd)", EPOLL_TARGETS);
 }
 
-static void on_epoll(const struct program_call *call) {
+void on_epoll(const struct program_call *call) {
     struct epoll_targets targets;
     int fd = (int)call->arguments[0];
     int64_t limit_ns;
@@ -95,7 +95,7 @@ static void on_epoll(const struct program_call *call) {
 
 /* --- poll --- */
 
-static void on_poll(const struct program_call *call) {
+void on_poll(const struct program_call *call) {
     int64_t limit_ns;
     if (!read_limit(call, &limit_ns)) return;
     if (limit_ns == 0) {
@@ -149,7 +149,7 @@ static void wait_for_selected(const struct program_call *call, int64_t limit_ns)
     }
 }
 
-static void on_select(const struct program_call *call) {
+void on_select(const struct program_call *call) {
     int64_t limit_ns;
     if (!read_limit(call, &limit_ns)) return;
     if (limit_ns == 0) held_call_add_look(call);
@@ -178,7 +178,7 @@ static uint64_t receive_flags(const struct program_call *call) {
 
 /* The kernel carries the call out when the descriptor is readable, which it is at once unless the other side has not
  * written yet. */
-static void on_transfer(const struct program_call *call) {
+void on_transfer(const struct program_call *call) {
     if (call->number == SYS_recvmmsg && call->arguments[4]) { /* by the machine's clock */
         supervisor_give_up(call->supervisor, "the program receives with a limit of time (recvmmsg)");
         return;
@@ -199,39 +199,7 @@ static void on_transfer(const struct program_call *call) {
 
 /* --- signals as descriptors --- */
 
-static void on_signalfd(const struct program_call *call) {
+void on_signalfd(const struct program_call *call) {
     call->supervisor->signal_descriptors = true;
     supervisor_pass(call);
 }
-
-const struct supervised_call CALLS_WAIT[] = {
-#ifdef SYS_epoll_wait
-    {SYS_epoll_wait, on_epoll, 0},
-    {SYS_poll, on_poll, 0},
-    {SYS_select, on_select, 0},
-#endif
-    {SYS_epoll_pwait, on_epoll, 0},
-    {SYS_epoll_pwait2, on_epoll, 0},
-    {SYS_ppoll, on_poll, 0},
-    {SYS_pselect6, on_select, 0},
-    {SYS_read, on_transfer, 0},
-    {SYS_readv, on_transfer, 0},
-    {SYS_recvfrom, on_transfer, 0},
-    {SYS_recvmsg, on_transfer, 0},
-    {SYS_recvmmsg, on_transfer, 0},
-    {SYS_accept4, on_transfer, 0},
-#ifdef SYS_accept
-    {SYS_accept, on_transfer, 0},
-#endif
-    {SYS_io_uring_setup, call_refuse_unknown, 0},
-    {SYS_signalfd4, on_signalfd, 0},
-#ifdef SYS_signalfd
-    {SYS_signalfd, on_signalfd, 0},
-#endif
-    /* Limits of the machine's time. */
-    {SYS_semtimedop, call_give_up, 3},
-    {SYS_mq_timedsend, call_give_up, 4},
-    {SYS_mq_timedreceive, call_give_up, 4},
-    {SYS_io_getevents, call_give_up, 4},
-    {0},
-};

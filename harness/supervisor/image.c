@@ -18,7 +18,7 @@
 #include "harness/process/proc_file.h"
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/hang_limit.h"
-#include "harness/supervisor/call_filter.h"
+#include "harness/supervisor/calls.h"
 #include "harness/supervisor/cycle_counter.h"
 #include "harness/supervisor/vdso_code.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 
-#include "harness/supervisor/calls_futex.h"
+#include "harness/supervisor/calls.h"
 
 /* The deadline of LOCK_PI is always one of the wall clock. */
 static void wait_for_owner(const struct program_call *call) {

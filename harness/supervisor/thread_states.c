@@ -29,8 +29,8 @@ static bool is_asleep(const struct program_thread *thread, struct blocked_thread
         return false;
     name[strcspn(name, "\n")] = '\0';
     int number = atoi(line);
-    snprintf(blocked->call, sizeof blocked->call, "%s (number %d), in the thread %.40s", call_name(number), number,
-             name);
+    snprintf(blocked->call, sizeof blocked->call, "%s (number %d), in the thread %.40s", call_find(number)->name,
+             number, name);
     blocked->by_device = state == 'D' || number == SYS_fsync || number == SYS_fdatasync || number == SYS_sync;
     return true;
 }

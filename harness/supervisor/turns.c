@@ -10,8 +10,7 @@
 
 #include "harness/scheduler/clock.h"
 #include "harness/scheduler/hang_limit.h"
-#include "harness/supervisor/calls_futex.h"
-#include "harness/supervisor/calls_life.h"
+#include "harness/supervisor/calls.h"
 #include "harness/supervisor/image.h"
 #include "harness/supervisor/thread_states.h"
 #include "harness/supervisor/timers.h"
@@ -65,7 +64,7 @@ static void handle(const struct program_call *call) {
                 call->tid, call->number, call->arguments[0], call->arguments[1], call->arguments[2],
                 call->arguments[3]);
     const struct supervised_call *entry = call_find(call->number);
-    if (entry) entry->handle(call);
+    if (entry->handle) entry->handle(call);
     else supervisor_pass(call);
 }
 

@@ -32,7 +32,8 @@ static bool begin(struct stage *stage, const char *directory, const char *name) 
     snprintf(path, sizeof path, "%s/%s.page", directory, name);
     snprintf(stage->history_path, sizeof stage->history_path, "%s/%s.history", directory, name);
     if (!history_create(stage->history_path, &settings, &error) ||
-        !shared_page_create(path, settings.time, 1, &error) || !(stage->page = shared_page_open(path, &error)))
+        !shared_page_create(path, settings.time, 1, SHARED_PAGE_TASKS, &error) ||
+        !(stage->page = shared_page_open(path, &error)))
         return fprintf(stderr, "announcements: %s\n", error.text), false;
     struct history *history = history_open(stage->history_path, &error);
     stage->client = (struct actor){history, stage->page, CLIENT, &stage->page->tasks[0]};

@@ -294,8 +294,8 @@ static void start_job(struct fixture *fixture, int client, job *work) {
 
 static bool enter(struct fixture *fixture, const char *page, const char *clock, enum history_time time) {
     struct history_error error;
-    if (!shared_page_create(page, time, 1, &error) || !(fixture->page = shared_page_open(page, &error)) ||
-        !(fixture->scheduler = scheduler_open(page, &error)) ||
+    if (!shared_page_create(page, time, 1, SHARED_PAGE_TASKS, &error) ||
+        !(fixture->page = shared_page_open(page, &error)) || !(fixture->scheduler = scheduler_open(page, &error)) ||
         scheduler_add_server(fixture->scheduler, time == HISTORY_TIME_VIRTUAL ? clock : NULL, fixture->socket, &error) <
             0)
         return expect(fixture, false, "%s", error.text);

@@ -36,8 +36,9 @@ int main(int argc, char **argv) {
     if (argc <= ARGUMENT_WORDS) return fprintf(stderr, "usage: http_requests PAGE SOCKET LIMIT_MS WORD...\n"), 2;
     const char *path = argv[ARGUMENT_PAGE];
     struct history_error error;
-    struct shared_page *page =
-        shared_page_create(path, HISTORY_TIME_REAL, 1, &error) ? shared_page_open(path, &error) : NULL;
+    struct shared_page *page = shared_page_create(path, HISTORY_TIME_REAL, 1, SHARED_PAGE_TASKS, &error)
+                                   ? shared_page_open(path, &error)
+                                   : NULL;
     if (!page) return fprintf(stderr, "http_requests: %s\n", error.text), 2;
     unlink(path); /* it is mapped */
     int turn_fd = eventfd(0, EFD_CLOEXEC), yield_fd = eventfd(0, EFD_CLOEXEC);

@@ -165,8 +165,9 @@ int main(int argc, char **argv) {
         return fprintf(stderr, "usage: lock_threads LOCK THREADS TURNS WAIT_MS PAGE NODE...\n"), 2;
     const char *path = argv[ARGUMENT_PAGE];
     struct history_error error;
-    struct shared_page *page =
-        shared_page_create(path, HISTORY_TIME_REAL, 1, &error) ? shared_page_open(path, &error) : NULL;
+    struct shared_page *page = shared_page_create(path, HISTORY_TIME_REAL, 1, SHARED_PAGE_TASKS, &error)
+                                   ? shared_page_open(path, &error)
+                                   : NULL;
     if (!page) return fprintf(stderr, "lock_threads: %s\n", error.text), 2;
     unlink(path); /* it is mapped */
     pthread_barrier_init(&arena.all_opened, NULL, (unsigned)arena.threads);

@@ -52,7 +52,7 @@ static void open_session(struct env *env, int listening, int limit_ms, const cha
 
 int main(int argc, char **argv) {
     struct history_error error = {.text = "usage: session_begin PAGE"};
-    struct shared_page *page = argc == 2 && shared_page_create(argv[1], HISTORY_TIME_REAL, 1, &error)
+    struct shared_page *page = argc == 2 && shared_page_create(argv[1], HISTORY_TIME_REAL, 1, SHARED_PAGE_TASKS, &error)
                                    ? shared_page_open(argv[1], &error)
                                    : NULL;
     char address[32];

@@ -67,7 +67,7 @@ static bool begin(struct stop_trial *trial, const char *directory, const char *n
     snprintf(trial->history, sizeof trial->history, "%s/%s.history", directory, name);
     snprintf(trial->page, sizeof trial->page, "%s/%s.page", directory, name);
     if (!history_create(trial->history, &settings, &error) ||
-        !shared_page_create(trial->page, settings.time, 1, &error))
+        !shared_page_create(trial->page, settings.time, 1, SHARED_PAGE_TASKS, &error))
         return fprintf(stderr, "stop_writer: %s\n", error.text), false;
     trial->scheduler = scheduler_open(trial->page, &error);
     if (!trial->scheduler || scheduler_add_task(trial->scheduler) != WRITER_TASK) return false;

@@ -61,7 +61,7 @@ class Driven:
         self.directory = directory
         self.path = directory / "page"
         self.message = Message()
-        assert library().shared_page_create(bytes(self.path), time, seed, self.message), str(self.message)
+        assert library().shared_page_create(bytes(self.path), time, seed, 0, self.message), str(self.message)
         self.scheduler = library().scheduler_open(bytes(self.path), self.message)
         assert self.scheduler, str(self.message)
         with self.path.open("r+b") as file:

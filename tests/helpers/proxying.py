@@ -104,7 +104,7 @@ class Proxy:
         page = self.directory / "page"
         settings = Settings(time=time_kind, seed=seed, capacity=1 << 17)
         assert lib.history_create(bytes(self.history), settings, message), str(message)
-        assert lib.shared_page_create(bytes(page), time_kind, seed, message), str(message)
+        assert lib.shared_page_create(bytes(page), time_kind, seed, 0, message), str(message)
         with page.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
         self.page = SharedPage.from_buffer(self._map)

@@ -50,7 +50,7 @@ class TrialScheduler:
         self._exit = contextlib.ExitStack()
         tasks = TASKS_PER_CLIENT * settings.grouped_clients
         time_kind = TimeKind[settings.time.upper()]
-        must_succeed(lib.shared_page_create_large(bytes(page), time_kind, settings.seed, tasks, message), message)
+        must_succeed(lib.shared_page_create(bytes(page), time_kind, settings.seed, tasks, message), message)
         self.handle: int = must_succeed(lib.scheduler_open(bytes(page), message), message)
         self._as_parameter_ = self.handle  # what ctypes passes
         self._exit.callback(lib.scheduler_close, self.handle)

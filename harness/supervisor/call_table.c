@@ -1,0 +1,125 @@
+/* The table of calls. */
+#include <stddef.h>
+#include <sys/syscall.h>
+
+#include "harness/supervisor/calls.h"
+#include "harness/supervisor/image.h"
+
+#define CALL(name, handler) CALL_WITH_LIMIT(name, handler, 0)
+#define CALL_WITH_LIMIT(name, handler, limit)                                                                          \
+    { SYS_##name, #name, handler, limit }
+
+const struct supervised_call CALLS[] = {
+    CALL(clock_gettime, on_clock_gettime),
+    CALL(gettimeofday, on_gettimeofday),
+    CALL(nanosleep, on_nanosleep),
+    CALL(clock_nanosleep, on_clock_nanosleep),
+    CALL(clock_settime, on_clock_set),
+    CALL(settimeofday, on_clock_set),
+    CALL(adjtimex, on_clock_set),
+    CALL(clock_adjtime, on_clock_set),
+    CALL(times, on_times),
+    CALL(sysinfo, on_sysinfo),
+    CALL(futex, on_futex),
+    CALL(futex_waitv, call_refuse_unknown),
+    {454, "futex_wake", call_refuse_unknown, 0}, /* Linux 6.7 */
+    {455, "futex_wait", call_refuse_unknown, 0},
+    {456, "futex_requeue", call_refuse_unknown, 0},
+    CALL(epoll_pwait, on_epoll),
+    CALL(epoll_pwait2, on_epoll),
+    CALL(ppoll, on_poll),
+    CALL(pselect6, on_select),
+    CALL(read, on_transfer),
+    CALL(readv, on_transfer),
+    CALL(recvfrom, on_transfer),
+    CALL(recvmsg, on_transfer),
+    CALL(recvmmsg, on_transfer),
+    CALL(accept4, on_transfer),
+    CALL(accept, on_transfer),
+    CALL(io_uring_setup, call_refuse_unknown),
+    CALL(signalfd4, on_signalfd),
+    CALL_WITH_LIMIT(semtimedop, call_give_up, 3),
+    CALL_WITH_LIMIT(mq_timedsend, call_give_up, 4),
+    CALL_WITH_LIMIT(mq_timedreceive, call_give_up, 4),
+    CALL_WITH_LIMIT(io_getevents, call_give_up, 4),
+    CALL(timerfd_settime, on_timerfd_settime),
+    CALL(timerfd_gettime, on_timerfd_gettime),
+    CALL(timer_create, on_timer_create),
+    CALL(timer_settime, on_posix_timer),
+    CALL(timer_gettime, on_posix_timer),
+    CALL(timer_getoverrun, on_posix_timer),
+    CALL(timer_delete, on_posix_timer),
+    CALL(setitimer, on_setitimer),
+    CALL(getitimer, on_getitimer),
+    CALL(clone, on_birth),
+    CALL(clone3, on_birth),
+    CALL(execve, image_exec),
+    CALL(execveat, image_exec),
+    /* Some of these three are the first call of every new thread: the C library's, Go's. */
+    CALL(rseq, supervisor_pass),
+    CALL(set_robust_list, supervisor_pass),
+    CALL(sigaltstack, supervisor_pass),
+    CALL(exit, on_exit_thread),
+    CALL(exit_group, on_exit_group),
+    CALL(wait4, on_await_child),
+    CALL(waitid, on_await_child),
+    CALL(kill, on_kill),
+    CALL(pidfd_send_signal, on_kill),
+    CALL(rt_sigqueueinfo, on_queue),
+    CALL(tkill, on_kill_thread),
+    CALL(tgkill, on_kill_thread),
+    CALL(rt_tgsigqueueinfo, on_kill_thread),
+    CALL(rt_sigsuspend, on_await_signal),
+    CALL(rt_sigtimedwait, on_await_signal),
+    CALL(sched_yield, held_call_add_look),
+    CALL(getrandom, on_getrandom),
+    CALL(openat, on_open),
+    CALL(connect, on_connect),
+#ifdef __x86_64__ /* arm64 does not have these */
+    CALL(time, on_time),
+    CALL(epoll_wait, on_epoll),
+    CALL(poll, on_poll),
+    CALL(select, on_select),
+    CALL(signalfd, on_signalfd),
+    CALL(alarm, on_alarm),
+    CALL(fork, on_birth),
+    CALL(vfork, on_birth),
+    CALL(pause, on_await_signal),
+    CALL(open, on_open),
+#endif
+    /* These may wait, and the kernel carries them out. */
+    CALL(copy_file_range, NULL),
+    CALL(fallocate, NULL),
+    CALL(fcntl, NULL),
+    CALL(fdatasync, NULL),
+    CALL(flock, NULL),
+    CALL(fsync, NULL),
+    CALL(ioctl, NULL),
+    CALL(msgrcv, NULL),
+    CALL(msgsnd, NULL),
+    CALL(openat2, NULL),
+    CALL(pread64, NULL),
+    CALL(preadv, NULL),
+    CALL(preadv2, NULL),
+    CALL(pwrite64, NULL),
+    CALL(pwritev, NULL),
+    CALL(pwritev2, NULL),
+    CALL(semop, NULL),
+    CALL(sendfile, NULL),
+    CALL(sendmmsg, NULL),
+    CALL(sendmsg, NULL),
+    CALL(sendto, NULL),
+    CALL(splice, NULL),
+    CALL(sync, NULL),
+    CALL(tee, NULL),
+    CALL(vmsplice, NULL),
+    CALL(write, NULL),
+    CALL(writev, NULL),
+    {.number = -1, .name = "another call"},
+};
+
+const struct supervised_call *call_find(int number) {
+    const struct supervised_call *each = CALLS;
+    while (each->number >= 0 && each->number != number) each++;
+    return each;
+}
