@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "harness/environment/env_reply.h"
-#include "harness/environment/env_unserved.h"
 #include "harness/environment/live_env.h"
 
 struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_options *options,

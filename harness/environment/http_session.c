@@ -181,7 +181,6 @@ bool http_session_line(struct http_session *self, const struct live_wait *wait, 
 #else /* without the library there is no session, and no parameter counts */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-
 struct http_session *http_session_open(const char *where) {
     return NULL;
 }

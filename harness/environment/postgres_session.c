@@ -143,7 +143,6 @@ bool postgres_session_run(struct postgres_session *session, const char *statemen
 #else /* without the library there is no session, and no parameter counts */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-
 struct postgres_session *postgres_session_open(const char *where, const struct live_wait *wait) {
     return NULL;
 }

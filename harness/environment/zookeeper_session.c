@@ -117,54 +117,45 @@ static struct env_reply failure_reply(struct zookeeper_session *session, int sta
     return text_reply(session, ENV_REPLY_ERROR, zerror(status));
 }
 
-/* The session that still waits for this answer; NULL: the request was given up. */
-static struct zookeeper_session *awaiting(const void *data) {
+/* The session that waits for this answer, a success. NULL: the answer is a failure, which is the reply now, or the
+ * request was given up. */
+static struct zookeeper_session *awaiting(const void *data, int status) {
     struct zookeeper_request request = *(const struct zookeeper_request *)data;
+    struct zookeeper_session *session = request.session;
     free((void *)(uintptr_t)data);
     /* An answer that comes after its limit must not become the reply to the request that followed. */
-    if (request.number != request.session->ask || request.session->answered) return NULL;
-    request.session->answered = true;
-    wakeup_send(request.session->news_fd);
-    return request.session;
+    if (request.number != session->ask || session->answered) return NULL;
+    session->answered = true;
+    wakeup_send(session->news_fd);
+    if (status == ZOK) return session;
+    session->reply = failure_reply(session, status);
+    return NULL;
 }
 
 static void created(int status, const char *path, const struct Stat *stat, const void *data) {
-    struct zookeeper_session *session = awaiting(data);
+    struct zookeeper_session *session = awaiting(data, status);
     if (!session) return;
-    if (status != ZOK) {
-        session->reply = failure_reply(session, status);
-        return;
-    }
-    struct env_reply reply = items_reply(session, 2);
+    session->reply = items_reply(session, 2);
     session->items[0] = text_reply(session, ENV_REPLY_STRING, path);
     session->items[1] = (struct env_reply){.kind = ENV_REPLY_INTEGER, .integer = stat->czxid};
-    session->reply = reply;
 }
 
 static void deleted(int status, const void *data) {
-    struct zookeeper_session *session = awaiting(data);
-    if (!session) return;
-    session->reply = status == ZOK ? text_reply(session, ENV_REPLY_STATUS, "OK") : failure_reply(session, status);
+    struct zookeeper_session *session = awaiting(data, status);
+    if (session) session->reply = text_reply(session, ENV_REPLY_STATUS, "OK");
 }
 
 static void looked(int status, const struct Stat *stat, const void *data) {
-    struct zookeeper_session *session = awaiting(data);
-    if (!session) return;
-    session->reply = status == ZOK ? (struct env_reply){.kind = ENV_REPLY_INTEGER, .integer = stat->czxid}
-                                   : failure_reply(session, status);
+    struct zookeeper_session *session = awaiting(data, status);
+    if (session) session->reply = (struct env_reply){.kind = ENV_REPLY_INTEGER, .integer = stat->czxid};
 }
 
 static void listed(int status, const struct String_vector *names, const void *data) {
-    struct zookeeper_session *session = awaiting(data);
+    struct zookeeper_session *session = awaiting(data, status);
     if (!session) return;
-    if (status != ZOK) {
-        session->reply = failure_reply(session, status);
-        return;
-    }
-    struct env_reply reply = items_reply(session, (size_t)names->count);
+    session->reply = items_reply(session, (size_t)names->count);
     for (int32_t each = 0; each < names->count; each++)
         session->items[each] = text_reply(session, ENV_REPLY_STRING, names->data[each]);
-    session->reply = reply;
 }
 
 /* --- events --- */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/quiescence.h"
-#include "harness/scheduler/reasons.h"
 #include "harness/scheduler/scheduler_state.h"
 
 /* The number of PINGs, one after the other, after which a server has written everything that it had to write. When a
@@ -18,6 +18,13 @@
 enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
 /* A Java machine that has only just started still computes for a long time, on one core that it shares. */
 enum { THREADS_LIMIT_MS = 120000 };
+
+/* The scheduler's own connection to a server that speaks RESP. It carries PING and WAIT, which only ask whether the
+ * server has dealt with what it received. Zero but for the address: not connected. */
+struct server_connection {
+    char address[108]; /* path of a unix socket */
+    redisContext *redis;
+};
 
 /* The connection's address also tells which server the proxy has written to. A server that is observed may have one, by
  * which the proxy names it; without an address a server is not asked. */
@@ -44,6 +51,76 @@ struct fence {
     uint64_t unawaited;   /* of the page, when a turn was last given */
     char unanswered[160]; /* why the last fence that failed did; empty: none has */
 };
+
+/* --- connections to servers --- */
+
+static bool write_appended(redisContext *redis) {
+    int written = 0;
+    while (!written)
+        if (redisBufferWrite(redis, &written) != REDIS_OK) return false;
+    return true;
+}
+
+/* Sends what was appended to a connection of hiredis' and reads one reply, which the caller frees. NULL: none within
+ * FENCE_LIMIT_MS, or the connection was lost; it is of no more use then. */
+static redisReply *server_connection_read(redisContext *redis) {
+    void *reply = NULL;
+    int64_t until_ns = hang_limit_deadline_ns(FENCE_LIMIT_MS);
+    if (redis->err || !write_appended(redis)) return NULL;
+    while (redisGetReplyFromReader(redis, &reply) == REDIS_OK && !reply)
+        if (!hang_limit_await_readable(redis->fd, until_ns) || redisBufferRead(redis) != REDIS_OK) return NULL;
+    return reply;
+}
+
+/* The name distinguishes this connection from the clients' in a server's list of connections; the store keeps no such
+ * list. */
+static void open_connection(struct server_connection *connection) {
+    connection->redis = redisConnectUnix(connection->address);
+    if (!connection->redis || connection->redis->err) return;
+    redisAppendCommand(connection->redis, "CLIENT SETNAME lockstorm");
+    redisReply *named = server_connection_read(connection->redis);
+    if (named) freeReplyObject(named);
+}
+
+static void server_connection_close(struct server_connection *connection) {
+    if (connection->redis) redisFree(connection->redis);
+    connection->redis = NULL;
+}
+
+/* Connects first if there is no connection. Never fails: receiving does. */
+static void server_connection_ping_send(struct server_connection *connection) {
+    if (!connection->redis) open_connection(connection);
+    if (!connection->redis || connection->redis->err) return;
+    redisAppendCommand(connection->redis, "PING");
+    write_appended(connection->redis);
+}
+
+/* False: no answer within FENCE_LIMIT_MS, or the connection was lost; it is closed then. */
+static bool server_connection_ping_receive(struct server_connection *connection) {
+    redisReply *pong = connection->redis ? server_connection_read(connection->redis) : NULL;
+    if (pong) {
+        freeReplyObject(pong);
+        return true;
+    }
+    server_connection_close(connection);
+    return false;
+}
+
+static bool server_connection_ping(struct server_connection *connection) {
+    server_connection_ping_send(connection);
+    return server_connection_ping_receive(connection);
+}
+
+/* Returns true when this number of replicas has acknowledged everything that the server had sent them when it was last
+ * asked PING, and the server has written what clients that sat in WAIT were owed for that. Only when connected.
+ * Without a limit of the server's: the server's clock stands still, so a limit would never be reached either. */
+static bool server_connection_await_replicas(struct server_connection *connection, int replicas) {
+    redisAppendCommand(connection->redis, "WAIT %d 0", replicas);
+    redisReply *reply = server_connection_read(connection->redis);
+    bool acknowledged = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= replicas;
+    if (reply) freeReplyObject(reply);
+    return acknowledged && server_connection_ping(connection);
+}
 
 /* --- what takes part --- */
 

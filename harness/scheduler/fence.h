@@ -10,8 +10,11 @@
  * Servers are numbered from 0 in the order in which they are added. Decision 0009. */
 #pragma once
 
-#include "harness/scheduler/server_connection.h"
 #include "harness/scheduler/shared_page.h"
+
+enum { SERVERS_MAX = 32 }; /* in one trial */
+/* How long a server, the proxy or a process may take to answer or to become idle (hang_limit.h). */
+enum { FENCE_LIMIT_MS = 60000 };
 
 struct fence;
 

@@ -1,6 +1,5 @@
 /* The clocks of the hosts on which clients run. A host is the slot of its client's worker on the shared page: faults
  * write an offset, a drift and a suspension there, and the client computes what it reads. */
-#include "harness/scheduler/reasons.h"
 #include "harness/scheduler/scheduler_state.h"
 
 /* The drift is 0 while the rest changes, so no reader combines the old drift with the new start. */

@@ -3,9 +3,9 @@
 
 #include <poll.h>
 
+#include "harness/scheduler/fence.h"
 #include "harness/scheduler/random.h"
 #include "harness/scheduler/scheduler.h"
-#include "harness/scheduler/server_connection.h"
 
 enum { STOPPED_PROCESSES_MAX = SHARED_PAGE_TASKS + SERVERS_MAX };
 
@@ -41,3 +41,12 @@ struct scheduler {
 /* The process has ended, or another one is about to use the task's slot: no reason is left to keep it from running. */
 void task_stops_forget_process(struct scheduler *scheduler, int pid);
 void task_stops_forget_task(struct scheduler *scheduler, int task);
+
+/* A state that several faults may ask for at once lasts until the last of them has taken its request back.
+ * Decision 0026. */
+/* Counts one reason more, or one less but never below 0. Returns the number of reasons that are left. */
+static inline int reasons_count(int *reasons, bool more) {
+    if (more) ++*reasons;
+    else if (*reasons > 0) --*reasons;
+    return *reasons;
+}

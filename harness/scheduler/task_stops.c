@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "harness/scheduler/hang_limit.h"
-#include "harness/scheduler/reasons.h"
 #include "harness/scheduler/scheduler_state.h"
 #include "harness/scheduler/wakeup.h"
 

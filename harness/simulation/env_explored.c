@@ -7,7 +7,6 @@
 
 #include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
-#include "harness/environment/env_unserved.h"
 #include "harness/simulation/commands_json.h"
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };

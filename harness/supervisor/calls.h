@@ -55,7 +55,13 @@ call_handler futex_lock_inheriting, futex_unlock_inheriting;
 /* Gives it to this waiter if its owner has ended. */
 bool futex_inherit(struct held_call *held);
 
-/* --- processes, and the filter --- */
+/* --- timers, processes, the filter --- */
+
+/* The program's monotonic clock at the next expiry; INT64_MAX: none. */
+int64_t timers_next_deadline_ns(const struct supervisor *supervisor);
+/* Lets the timers expire whose time has come. True: there were some. */
+bool timers_expire(struct supervisor *supervisor);
+void timers_free(struct supervisor *supervisor);
 
 /* A process is ending, or has ended: waits until it has, and forgets it. */
 void life_process_ended(struct supervisor *supervisor, struct program_process *process);

@@ -1,3 +1,4 @@
+/* The timers of a program: of timerfd, of setitimer and alarm, of timer_create. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,14 +11,32 @@
 #include <unistd.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/supervisor/calls.h"
 #include "harness/supervisor/signals.h"
-#include "harness/supervisor/timers.h"
 
 #ifndef TFD_IOC_SET_TICKS
 #define TFD_IOC_SET_TICKS _IOW('T', 0, uint64_t) /* linux/timerfd.h, which clashes with sys/timerfd.h */
 #endif
 
 /* --- the list --- */
+
+enum timer_kind { TIMER_DESCRIPTOR, TIMER_INTERVAL, TIMER_POSIX };
+
+struct program_timer {
+    struct program_timer *next;
+    struct program_process *process;
+    pid_t pid; /* of the process: its place may be another's later */
+    enum timer_kind kind;
+    int number;    /* of the descriptor, or the timer's id */
+    int duplicate; /* of a descriptor: ours */
+    clockid_t clock;
+    int64_t deadline_ns; /* by `clock`; INT64_MAX: it is not armed */
+    int64_t every_ns;    /* 0: once */
+    uint64_t order;      /* of being armed */
+    int signal;          /* 0: none */
+    pid_t signal_tid;    /* 0: to the process */
+    uint64_t signal_value;
+};
 
 /* The calling process's; NULL: it has none of that number. */
 static struct program_timer *timer_find(const struct program_call *call, enum timer_kind kind, int number) {

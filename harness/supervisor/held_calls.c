@@ -259,9 +259,18 @@ static void deliver_poll(struct held_call *held) {
     held_call_ready(held, copied ? END_ANSWER : END_REFUSE, copied ? ready : EFAULT);
 }
 
-/* The kernel, too, takes the lower half of the register only. */
-static size_t sets_size(const struct held_call *held) {
-    return ((size_t)(int)held->call.arguments[0] + 63) / 64 * 8;
+/* Copies the three sets of select from the program's memory, or into it. */
+static bool copy_sets(const struct held_call *held, bool into, fd_set sets[3]) {
+    const uint64_t *arguments = held->call.arguments;
+    size_t size = ((size_t)(int)arguments[0] + 63) / 64 * 8; /* the kernel, too, takes the lower half of the register */
+    for (int set = 0; set < 3; set++) {
+        uint64_t address = arguments[set + 1];
+        if (!address) continue;
+        bool copied = into ? program_write(held->call.process, address, &sets[set], size)
+                           : program_read(held->call.process, address, &sets[set], size);
+        if (!copied) return false;
+    }
+    return true;
 }
 
 /* The sets name the descriptors in the order of `fds`. */
@@ -269,13 +278,9 @@ static void deliver_select(struct held_call *held) {
     fd_set asked[3], ready[3];
     memset(asked, 0, sizeof asked);
     memset(ready, 0, sizeof ready);
-    bool copied = true;
     int64_t count = 0;
     int next = 0;
-    for (int set = 0; set < 3; set++) {
-        uint64_t address = held->call.arguments[set + 1];
-        copied = copied && (!address || program_read(held->call.process, address, &asked[set], sets_size(held)));
-    }
+    bool copied = copy_sets(held, false, asked);
     for (int fd = 0; fd < (int)held->call.arguments[0] && next < held->fd_count; fd++) {
         bool is_named = false;
         for (int set = 0; set < 3; set++) {
@@ -287,10 +292,7 @@ static void deliver_select(struct held_call *held) {
         }
         next += is_named;
     }
-    for (int set = 0; set < 3; set++) {
-        uint64_t address = held->call.arguments[set + 1];
-        copied = copied && (!address || program_write(held->call.process, address, &ready[set], sets_size(held)));
-    }
+    copied = copied && copy_sets(held, true, ready);
     held_call_write_left(held);
     held_call_ready(held, copied ? END_ANSWER : END_REFUSE, copied ? count : EFAULT);
 }
@@ -344,17 +346,8 @@ static struct held_call *first_due(const struct supervisor *supervisor) {
     return first;
 }
 
-/* What select was asked for is cleared, since none of it has come. */
-static bool clear_sets(const struct held_call *held) {
-    static const fd_set NOTHING;
-    for (int set = 1; set <= 3; set++)
-        if (held->call.arguments[set] &&
-            !program_write(held->call.process, held->call.arguments[set], &NOTHING, sets_size(held)))
-            return false;
-    return true;
-}
-
 static void held_call_expire(struct held_call *held) {
+    static fd_set nothing[3];
     held_call_write_left(held);
     switch (held->kind) {
     case HELD_MUTEX: /* fall through */
@@ -362,9 +355,9 @@ static void held_call_expire(struct held_call *held) {
     case HELD_LOOK: held_call_ready(held, END_PASS, 0); break;
     case HELD_TRANSFER: /* fall through */
     case HELD_SIGNAL: held_call_ready(held, END_REFUSE, EAGAIN); break;
-    case HELD_SELECT:
-        if (!clear_sets(held)) held_call_ready(held, END_REFUSE, EFAULT);
-        else held_call_ready(held, END_ANSWER, 0);
+    case HELD_SELECT: /* what it was asked for is cleared, since none of it has come */
+        if (copy_sets(held, true, nothing)) held_call_ready(held, END_ANSWER, 0);
+        else held_call_ready(held, END_REFUSE, EFAULT);
         break;
     default: held_call_ready(held, END_ANSWER, 0); break;
     }

@@ -13,7 +13,6 @@
 #include "harness/supervisor/calls.h"
 #include "harness/supervisor/image.h"
 #include "harness/supervisor/thread_states.h"
-#include "harness/supervisor/timers.h"
 
 /* A thread that computes for this long of processor time without a call may be waiting for another one that is ready,
  * which goes on beside it then, or for the clock, which creeps ahead. Neither is the same again with the same seed. */

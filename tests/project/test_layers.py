@@ -78,7 +78,6 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "harness/client/client.h",
             "harness/client/drawn_work.h",
             "harness/environment/env_ops.h",
-            "harness/environment/env_unserved.h",
             "harness/environment/env_reply.h",
             "harness/environment/redis_push.h",
             "harness/process/preload/clock_page.h",
