@@ -9,31 +9,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "harness/process/proc_file.h"
 #include "harness/scheduler/hang_limit.h"
 
-enum { STOP_LIMIT_MS = 60000, END_LIMIT_MS = 60000, POLL_US = 20, CHILDREN_ROOM = 4096 };
+enum { STOP_LIMIT_MS = 60000, END_LIMIT_MS = 60000, POLL_US = 20, CHILDREN_ROOM = 4096, STATUS_ROOM = 4096 };
 
 /* The state letter of one thread, 0: it has ended. The name before it may hold blanks and parentheses. */
 static char thread_state(int pid, const char *thread) {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", pid, thread);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0;
-    char *got = fgets(line, sizeof line, file);
-    fclose(file);
-    char *end = got ? strrchr(line, ')') : NULL;
+    char line[512];
+    const char *end = proc_read(line, sizeof line, "/proc/%d/task/%.16s/stat", pid, thread) ? strrchr(line, ')') : NULL;
     bool lives = end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
     return lives ? end[2] : 0;
 }
 
 /* The number of seccomp filters of a process. */
-static int filters_of(int pid) {
-    char path[64], line[256];
-    int count = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    FILE *status = fopen(path, "re");
-    while (status && count == 0 && fgets(line, sizeof line, status)) sscanf(line, "Seccomp_filters: %d", &count);
-    if (status) fclose(status);
+static uint64_t filters_of(int pid) {
+    char text[STATUS_ROOM];
+    uint64_t count = 0;
+    if (proc_read(text, sizeof text, "/proc/%d/status", pid)) proc_number(text, "Seccomp_filters:", 10, &count);
     return count;
 }
 
@@ -71,16 +64,12 @@ bool process_count_threads(int pid, int *threads, int *stopped) {
 
 /* Calls visit(child, argument) for the child processes of every thread of a process. */
 static void for_children(int pid, void (*visit)(int child, void *argument), void *argument) {
-    char path[96], children[CHILDREN_ROOM];
+    char path[64], children[CHILDREN_ROOM];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
     for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
         if (entry->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", pid, entry->d_name);
-        FILE *file = fopen(path, "re");
-        if (!file) continue;
-        if (!fgets(children, sizeof children, file)) children[0] = '\0';
-        fclose(file);
+        if (!proc_read(children, sizeof children, "/proc/%d/task/%.16s/children", pid, entry->d_name)) continue;
         for (char *rest = children, *word; (word = strtok_r(rest, " ", &rest));) visit(atoi(word), argument);
     }
     if (tasks) closedir(tasks);

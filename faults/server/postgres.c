@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "faults/common/process.h"
+#include "harness/process/proc_file.h"
 #include "harness/scheduler/hang_limit.h"
 
 enum { PROCESSES_MOST = 256, TEXT_ROOM = 4096, STOP_LIMIT_MS = 60000, POLL_US = 100 };
@@ -48,13 +49,9 @@ bool postgres_answers(const struct fault_target *target, int limit_ms) {
 }
 
 static void processes_read(int pid, struct server_processes *processes) {
-    char path[64], children[TEXT_ROOM] = "";
+    char children[TEXT_ROOM];
     *processes = (struct server_processes){.pid = {pid}, .count = 1};
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return;
-    if (!fgets(children, sizeof children, file)) children[0] = '\0';
-    fclose(file);
+    if (!proc_read(children, sizeof children, "/proc/%d/task/%d/children", pid, pid)) return;
     for (char *rest = children, *word; processes->count < PROCESSES_MOST && (word = strtok_r(rest, " ", &rest));)
         processes->pid[processes->count++] = atoi(word);
 }

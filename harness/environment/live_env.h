@@ -53,7 +53,6 @@ struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_o
 /* Frees the last reply; reply is UNKNOWN then. */
 void live_env_drop_reply(struct live_env *live);
 
-/* Ends all connections to nodes. */
 void live_env_close_sessions(struct live_env *live);
 
 /* --- the operations of env_live.c's siblings --- */

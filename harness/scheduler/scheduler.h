@@ -46,7 +46,6 @@ void scheduler_set_tcp(struct scheduler *scheduler);
  * every turn everything in flight arrives before the next turn is given: the seed still decides the order of messages.
  */
 void scheduler_set_unreliable(struct scheduler *scheduler);
-/* The trial's clocks. */
 int64_t scheduler_mono_ns(const struct scheduler *scheduler);
 int64_t scheduler_wall_ns(const struct scheduler *scheduler);
 
@@ -145,7 +144,6 @@ void scheduler_process_catch_up(const struct scheduler *scheduler, int pid);
 bool scheduler_task_stands(const struct scheduler *scheduler, int task);
 uint64_t scheduler_task_moves(const struct scheduler *scheduler, int task);
 
-/* For looking at a task between runs. */
 enum task_state scheduler_state(const struct scheduler *scheduler, int task);
 const char *scheduler_held_at(const struct scheduler *scheduler, int task);
 struct step_result scheduler_result_of(const struct scheduler *scheduler, int task);

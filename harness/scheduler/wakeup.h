@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Makes an eventfd readable. */
 static inline void wakeup_send(int fd) {
     uint64_t one = 1;
     while (write(fd, &one, sizeof one) < 0 && errno == EINTR) continue;

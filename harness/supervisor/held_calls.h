@@ -77,7 +77,7 @@ bool held_calls_any_readable(const struct supervisor *supervisor);
 bool held_calls_deliver(struct supervisor *supervisor);
 /* The program's monotonic clock at the next deadline that counts; INT64_MAX: none. */
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);
-/* Makes those threads ready whose deadline has come, in the order of their deadlines. True: there were some. */
+/* Makes those threads ready whose deadline has come, in their order. True: there were some. */
 bool held_calls_expire(struct supervisor *supervisor);
 
 /* Receives a call that comes within limit_ms, without its process. False: none has, or its thread was killed. */

@@ -43,7 +43,6 @@ bool program_knows_thread(struct program *program, pid_t tid);
 void program_forget_thread(struct program *program, pid_t tid);
 /* Adds a process without threads; NULL: it has ended, or there are too many. */
 struct program_process *program_add_process(struct program *program, pid_t pid);
-/* The process with this number, if it is one of the program's; NULL otherwise. */
 struct program_process *program_known_process(struct program *program, pid_t pid);
 /* Its threads and its place; a maker in vfork goes on. */
 void program_forget_process(struct program *program, struct program_process *process);
@@ -62,7 +61,6 @@ bool program_descriptor_info(pid_t pid, int fd, const char *name, int base, uint
  * for. */
 pid_t program_pidfd_process(const struct program_process *process, int fd);
 
-/* Number of threads that run. */
 int program_running(const struct program *program);
 bool program_has_ended(const struct program *program);
 

@@ -78,7 +78,6 @@ struct program_call {
     uint64_t id; /* by which the kernel knows it */
 };
 
-/* Answers: the call returns `value`. */
 void supervisor_answer(const struct program_call *call, int64_t value);
 /* The call fails with this errno. */
 void supervisor_refuse(const struct program_call *call, int error);

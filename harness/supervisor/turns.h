@@ -6,7 +6,6 @@
 /* Starts words[0], found on PATH. The caller has filled in `clock` and `random`, and ends with turns_end. False
  * with the reason. */
 bool turns_begin(struct supervisor *supervisor, char *const *words);
-/* Kills what is left of the program. */
 void turns_end(struct supervisor *supervisor);
 
 /* Lets the program run until it is quiet, with what has come for it and what is due by now. False: it has ended, or

@@ -146,12 +146,18 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "faults": (("faults/common", "faults/names"), ()),
     "faults/names": ((), ()),
-    "faults/common": (("faults/names", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
+    "faults/common": (
+        ("faults/names", "harness/process/proc_file.h", "harness/scheduler/hang_limit.h"),
+        ("hiredis/",),
+    ),
     "faults/client": (("faults/common", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
     "faults/clock": (("faults/common", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
     "faults/network": (("faults/common",), ("hiredis/",)),
     "faults/replication": (("faults/common", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
-    "faults/server": (("faults/common", "faults/proxy/resp.h", "harness/scheduler/hang_limit.h"), ("hiredis/",)),
+    "faults/server": (
+        ("faults/common", "faults/proxy/resp.h", "harness/process/proc_file.h", "harness/scheduler/hang_limit.h"),
+        ("hiredis/",),
+    ),
     "faults/proxy": (
         (
             "harness/history/history.h",
