@@ -150,14 +150,12 @@ struct step_result scheduler_result_of(const struct scheduler *scheduler, int ta
 
 /* --- running --- */
 
-/* Runs the trial until every task of `awaited` (an array of `count` numbers) is parked, the clock reaches until_ns
- * (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns. real_limit_ms bounds how
- * long one task may keep the turn; in real time, the whole call. It only guards against hanging (hang_limit.h). */
-enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, int64_t until_ns,
-                                    int real_limit_ms);
-/* The same until the first of them is parked. */
-enum scheduler_result scheduler_run_to_first(struct scheduler *scheduler, const int *awaited, int count,
-                                             int64_t until_ns, int real_limit_ms);
+/* Runs the trial until every task of `awaited` (an array of `count` numbers), or the `first` of them, is parked, the
+ * clock reaches until_ns (INT64_MAX: no bound), or one of the other results. With count 0 it runs until until_ns.
+ * real_limit_ms bounds how long one task may keep the turn; in real time, the whole call. It only guards against
+ * hanging (hang_limit.h). */
+enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, bool first,
+                                    int64_t until_ns, int real_limit_ms);
 /* The process whose end the last run saw (SCHEDULER_DIED). */
 int scheduler_dead(const struct scheduler *scheduler);
 /* Returns when everything that is in flight has arrived, but for what a fault holds back. False: a server, or the

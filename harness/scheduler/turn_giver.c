@@ -446,20 +446,11 @@ static enum scheduler_result run_real(struct scheduler *scheduler, const struct 
     }
 }
 
-static enum scheduler_result run_to(struct scheduler *scheduler, struct awaited awaited, int64_t until_ns,
-                                    int real_limit_ms) {
+enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, bool first,
+                                    int64_t until_ns, int real_limit_ms) {
     bool is_virtual = shared_page_is_virtual(scheduler->page);
-    return (is_virtual ? run_virtual : run_real)(scheduler, &awaited, until_ns, real_limit_ms);
-}
-
-enum scheduler_result scheduler_run(struct scheduler *scheduler, const int *awaited, int count, int64_t until_ns,
-                                    int real_limit_ms) {
-    return run_to(scheduler, (struct awaited){awaited, count, false}, until_ns, real_limit_ms);
-}
-
-enum scheduler_result scheduler_run_to_first(struct scheduler *scheduler, const int *awaited, int count,
-                                             int64_t until_ns, int real_limit_ms) {
-    return run_to(scheduler, (struct awaited){awaited, count, true}, until_ns, real_limit_ms);
+    struct awaited all = {awaited, count, first};
+    return (is_virtual ? run_virtual : run_real)(scheduler, &all, until_ns, real_limit_ms);
 }
 
 bool scheduler_settle(struct scheduler *scheduler) {

@@ -281,7 +281,7 @@ static bool run(struct fixture *fixture, int clients, int64_t for_ms) {
     int awaited[CLIENTS];
     for (int each = 0; each < clients; each++) awaited[each] = fixture->clients[each].task;
     int64_t until_ns = for_ms ? scheduler_mono_ns(fixture->scheduler) + for_ms * MS_NS : INT64_MAX;
-    enum scheduler_result result = scheduler_run(fixture->scheduler, awaited, clients, until_ns, STUCK_MS);
+    enum scheduler_result result = scheduler_run(fixture->scheduler, awaited, clients, false, until_ns, STUCK_MS);
     for (int each = 0; each < clients; each++) (void)atomic_load(&fixture->clients[each].tasks_done);
     return expect(fixture, result == (for_ms ? SCHEDULER_TIME : SCHEDULER_DONE), "scheduler_run returned %d",
                   (int)result);

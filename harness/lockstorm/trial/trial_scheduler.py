@@ -91,11 +91,11 @@ class TrialScheduler:
 
     def run(self, awaited: Sequence[ScheduledClient], until_ns: int = FOREVER, *, first: bool = False) -> None:
         """Runs the trial until all of these clients are parked (`first`: one of them) or the clock reaches until_ns."""
-        run_to = library().scheduler_run_to_first if first else library().scheduler_run
         tasks = (ctypes.c_int * max(1, len(awaited)))(*(client.task for client in awaited))
         left_ms = self._limit_ms
         while True:
-            outcome = RunResult(run_to(self, tasks, len(awaited), until_ns, min(left_ms, self._look_ms)))
+            look_ms = min(left_ms, self._look_ms)
+            outcome = RunResult(library().scheduler_run(self, tasks, len(awaited), first, until_ns, look_ms))
             if outcome in (RunResult.DONE, RunResult.TIME):
                 return self.after_run()
             if outcome is RunResult.INTERRUPTED:
