@@ -1,4 +1,4 @@
-/* The state of a live environment, one for each task: what env_live.c, live_watchdog.c and live_ensemble.c share. */
+/* The state of a live environment, one for each task: what live_env.c, live_watchdog.c and live_ensemble.c share. */
 #pragma once
 
 #include <pthread.h>
@@ -55,7 +55,7 @@ void live_env_drop_reply(struct live_env *live);
 
 void live_env_close_sessions(struct live_env *live);
 
-/* --- the operations of env_live.c's siblings --- */
+/* --- operations --- */
 
 /* The watchdog: a thread of the client's process, which is a task with a place of its own on the shared page. */
 bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument);

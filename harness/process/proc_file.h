@@ -9,5 +9,5 @@
  * its process has ended. */
 __attribute__((format(printf, 3, 4))) bool proc_read(char *text, size_t size, const char *format, ...);
 
-/* The number behind this name, such as "Tgid:", at the beginning of one of the text's lines. False: there is none. */
+/* The number behind this name, such as "Tgid:", at the beginning of one of the text's lines. False: no line has it. */
 bool proc_number(const char *text, const char *name, int base, uint64_t *value);

@@ -16,6 +16,8 @@
  * server look at its clock and end what has waited too long. A connection that was only just accepted is read after the
  * first PING: hence three. */
 enum { PINGS_HEARD = 2, PINGS_ACCEPTED = 3 };
+/* How long a server, the proxy or a process may take to answer or to become idle (hang_limit.h). */
+enum { FENCE_LIMIT_MS = 60000 };
 /* A Java machine that has only just started still computes for a long time, on one core that it shares. */
 enum { THREADS_LIMIT_MS = 120000 };
 

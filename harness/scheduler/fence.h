@@ -12,10 +12,6 @@
 
 #include "harness/scheduler/shared_page.h"
 
-enum { SERVERS_MAX = 32 }; /* in one trial */
-/* How long a server, the proxy or a process may take to answer or to become idle (hang_limit.h). */
-enum { FENCE_LIMIT_MS = 60000 };
-
 struct fence;
 
 /* `page` stays the caller's and outlives the fence. The caller frees with fence_close. */

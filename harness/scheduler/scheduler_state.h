@@ -3,10 +3,10 @@
 
 #include <poll.h>
 
-#include "harness/scheduler/fence.h"
 #include "harness/scheduler/random.h"
 #include "harness/scheduler/scheduler.h"
 
+enum { SERVERS_MAX = 32 }; /* in one trial */
 enum { STOPPED_PROCESSES_MAX = SHARED_PAGE_TASKS + SERVERS_MAX };
 
 struct driven_task {

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "harness/scheduler/clock.h"
+#include "harness/scheduler/fence.h"
 #include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/scheduler_state.h"
 #include "harness/scheduler/server_clocks.h"

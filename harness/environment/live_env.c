@@ -1,10 +1,9 @@
-#include "harness/environment/env_live.h"
+#include "harness/environment/live_env.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/environment/env_reply.h"
-#include "harness/environment/live_env.h"
 
 struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_options *options,
                               const struct task *task, struct random random) {
