@@ -57,7 +57,7 @@ static void record_match(const struct flow *flow, struct rule *rule, const struc
 /* Whether the rule applies to bytes that are no message. Those that come at one time count as one: a sender may write a
  * message in two pieces, and whether the proxy reads the first one alone is chance. */
 static bool applies_raw(const struct flow *flow, struct rule *rule) {
-    if (!rule_matches_raw(rule)) return false;
+    if (rule->has_match) return false;
     int64_t now_ns = proxy_now_ns(flow->connection->proxy);
     rule->raw.goes_on = rule->raw.flow == flow && rule->raw.mono_ns == now_ns;
     if (rule->raw.goes_on) return rule->raw.applies;

@@ -217,10 +217,6 @@ bool flow_wants_to_read(const struct flow *flow) {
     return !flow->source_ended && flow->connection->connected && flow->queue.bytes <= FLOW_QUEUE_MAX;
 }
 
-struct flow *flow_of_timer(struct timer *timer) {
-    return (struct flow *)((char *)timer - offsetof(struct flow, timer));
-}
-
 void flow_open(struct flow *flow, struct proxy_connection *connection, enum direction direction, bool opaque,
                void (*on_due)(struct timer *timer)) {
     *flow = (struct flow){.connection = connection, .direction = direction, .opaque = opaque};

@@ -14,8 +14,6 @@ enum { FLOW_QUEUE_MAX = 1 << 20 };
 void flow_open(struct flow *flow, struct proxy_connection *connection, enum direction direction, bool opaque,
                void (*on_due)(struct timer *timer));
 void flow_close(struct flow *flow);
-/* The flow that has this timer. */
-struct flow *flow_of_timer(struct timer *timer);
 
 /* Whether the sender's side is to be read now. */
 bool flow_wants_to_read(const struct flow *flow);

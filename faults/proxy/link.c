@@ -134,15 +134,15 @@ static bool is_stepped(const struct proxy_link *link) {
 }
 
 static void on_due(struct timer *timer) {
-    struct flow *flow = flow_of_timer(timer);
+    struct flow *flow = (void *)((char *)timer - offsetof(struct flow, timer));
     flow_flush(flow);
     connection_review(flow->connection);
 }
 
 /* The scheduler then sees to it that the server looks at its clock. */
 static void on_server_wait(struct timer *timer) {
-    char *place = (char *)timer - offsetof(struct proxy_connection, server_wait);
-    proxy_link_add_activity(((struct proxy_connection *)(void *)place)->link, TARGET_HAS_INPUT);
+    const struct proxy_connection *waits = (void *)((char *)timer - offsetof(struct proxy_connection, server_wait));
+    proxy_link_add_activity(waits->link, TARGET_HAS_INPUT);
 }
 
 static void connection_work(struct proxy_connection *connection, int side, int events) {

@@ -222,10 +222,6 @@ bool rule_matches(const struct rule *rule, const struct message *message) {
     return matches_words(rule, message);
 }
 
-bool rule_matches_raw(const struct rule *rule) {
-    return !rule->has_match;
-}
-
 bool rule_count_match(struct rule *rule) {
     rule->matched++;
     return rule->matched >= (uint64_t)rule->nth && (rule->count == 0 || rule->fired < (uint64_t)rule->count);

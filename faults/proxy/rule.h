@@ -51,7 +51,7 @@ struct rule {
     bool has_seed;
     uint64_t seed;
 
-    bool has_match;  /* it looks at the content of messages */
+    bool has_match;  /* it looks at the content of messages: bytes without messages do not concern it */
     bool is_blanket; /* it swallows a whole direction, without looking at messages */
 
     bool chosen; /* slows the message that is being decided on */
@@ -83,7 +83,5 @@ bool rule_concerns(const struct rule *rule, const char *link, enum direction dir
 /* Whether the rule concerns a message. For a request and a rule that waits for replies: whether it concerns the reply.
  * A reply is concerned by the mark that its request has in the reply matcher. */
 bool rule_matches(const struct rule *rule, const struct message *message);
-/* Whether the rule concerns bytes that are no message: only a rule without match options does. */
-bool rule_matches_raw(const struct rule *rule);
 /* Counts a match; returns whether the rule fires at it (NTH, COUNT). */
 bool rule_count_match(struct rule *rule);
