@@ -2,15 +2,7 @@
 #pragma once
 
 #include "harness/locks/common/watchdog.h"
-#include "harness/locks/etcd/etcd_session.h"
-
-/* A place in the queue: a key under its prefix, tied to its client's lease. Places are in the order of their create
- * revisions. */
-struct etcd_place {
-    struct etcd_session session;
-    char *prefix;     /* of all places in the queue */
-    int64_t revision; /* at which ours was made */
-};
+#include "harness/locks/etcd/etcd_place.h"
 
 struct etcd_queue {
     struct etcd_place place;
