@@ -125,7 +125,7 @@ static struct choice hosted_step_draw(const struct search_world *search, struct 
     enum choice_kind kind = KINDS[random_below(random, main ? 2 : 3)];
     int links = world->clients[client].links_used;
     int part = (int)random_below(random, kind == CHOICE_CALL ? WORKLOAD_THREADS : links > 0 ? (uint64_t)links : 1);
-    int who = kind == CHOICE_CALL ? library_thread_number(client, part) : library_link_number(client, part);
+    int who = kind == CHOICE_CALL ? workload_thread_number(client, part) : library_link_number(client, part);
     return (struct choice){kind, who, 0};
 }
 
@@ -175,7 +175,8 @@ static int hosted_place(const struct search_world *search, struct choice choice)
     int client = choice_strikes(choice.kind, TARGET_NODE) ? search->current : choice_client(search->space, choice);
     for (int thread = 0; thread < WORKLOAD_THREADS && client >= 0; thread++) {
         const struct library_thread *state = &world->clients[client].threads[thread];
-        if (state->asked) return 1 + (int)world->workload.threads[client][thread].calls[state->next].call.verb;
+        const struct workload_thread *calls = &world->workload.threads[workload_thread_number(client, thread)];
+        if (state->asked) return 1 + (int)calls->calls[state->next].call.verb;
     }
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "harness/scheduler/clock.h"
 
 static const struct planned_call *next_call(const struct library_world *world, int client, int thread) {
-    const struct workload_thread *calls = &world->workload.threads[client][thread];
+    const struct workload_thread *calls = &world->workload.threads[workload_thread_number(client, thread)];
     int next = world->clients[client].threads[thread].next;
     return next < calls->count ? &calls->calls[next] : NULL;
 }

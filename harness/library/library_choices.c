@@ -11,7 +11,7 @@ enum { LEASES_MOST = 60 };
 
 static bool can_call(const struct library_world *world, int client, int thread) {
     const struct library_thread *state = &world->clients[client].threads[thread];
-    bool left = state->next < world->workload.threads[client][thread].count;
+    bool left = state->next < world->workload.threads[workload_thread_number(client, thread)].count;
     return world->clients[client].runs && left && !state->asked && !library_is_paused(world, client) &&
            state->idle_until_ns <= shared_page_mono_ns(world->page);
 }
@@ -27,18 +27,17 @@ static int client_choices(const struct library_world *world, int client, struct 
     }
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
         if (can_call(world, client, thread))
-            choices[count++] = (struct choice){CHOICE_CALL, library_thread_number(client, thread), 0};
+            choices[count++] = (struct choice){CHOICE_CALL, workload_thread_number(client, thread), 0};
     return count;
 }
 
 /* Whether every call was made and answered, and every thread has worked. */
 static bool is_done(const struct library_world *world) {
-    for (int client = 0; client < world->workload.clients; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
-            const struct library_thread *state = &world->clients[client].threads[thread];
-            bool done = state->next >= world->workload.threads[client][thread].count && !state->asked;
-            if (world->clients[client].runs && !done) return false;
-        }
+    for (int each = 0; each < WORKLOAD_THREADS_ALL; each++) {
+        const struct library_client *client = &world->clients[each / WORKLOAD_THREADS];
+        const struct library_thread *state = &client->threads[each % WORKLOAD_THREADS];
+        if (client->runs && (state->asked || state->next < world->workload.threads[each].count)) return false;
+    }
     return true;
 }
 

@@ -33,10 +33,21 @@ static void key_write(const char *template, int resource, char key[2 * OFFER_NAM
     snprintf(key, 2 * OFFER_NAME, "%.*s%s%s", (int)(at - template), template, name, at + sizeof PLACE - 1);
 }
 
+/* The number of resources that calls name. */
+static int resources_of(const struct workload *workload) {
+    int resources = 1;
+    for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
+        for (int each = 0; each < workload->threads[thread].count; each++) {
+            int resource = workload->threads[thread].calls[each].call.resource;
+            if (resource >= resources) resources = resource + 1;
+        }
+    return resources;
+}
+
 void library_leases_note(struct library_world *world) {
     char key[2 * OFFER_NAME];
     if (!world->offer.lease_key[0]) return;
-    for (int resource = 0; resource < workload_resources(&world->workload); resource++) {
+    for (int resource = 0; resource < resources_of(&world->workload); resource++) {
         key_write(world->offer.lease_key, resource, key);
         for (int node = 0; node < world->settings.nodes; node++) {
             struct library_server *server = &world->servers[node];

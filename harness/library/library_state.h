@@ -82,10 +82,6 @@ static inline const struct library_world *library_world_of(const struct search_w
     return (const struct library_world *)search;
 }
 
-static inline int library_thread_number(int client, int thread) {
-    return client * WORKLOAD_THREADS + thread;
-}
-
 /* Which of the servers that keep locks independently of each other this one belongs to: those of a cluster, and a
  * master with its sentinels, are one. */
 static inline int library_place(const struct library_world *world, int node) {

@@ -41,14 +41,6 @@ static int64_t share_ms(struct draw *draw, const int *percents, int count, int64
     return (time_ms + unit_ms - 1) / unit_ms * unit_ms;
 }
 
-static struct planned_call *draw_call_add(struct draw *draw, int client, int thread, enum call_verb verb) {
-    struct workload_thread *of = &draw->workload->threads[client][thread];
-    if (of->count == WORKLOAD_CALLS) return NULL;
-    struct planned_call *call = &of->calls[of->count++];
-    *call = (struct planned_call){.call = {.client = client, .thread = thread, .verb = verb}, .match = -1};
-    return call;
-}
-
 /* --- one acquire --- */
 
 /* Whether the library renews leases by itself: one that is over before it would have done so is drawn, too. */
@@ -122,9 +114,9 @@ static void acquire_draw(struct draw *draw, struct planned_call *planned) {
 
 static void work_draw(struct draw *draw, int client, int thread, bool is_renewed) {
     static const int SHARES[] = {0, 2, 30, 90, 120}, RENEWED[] = {0, 2, 40, 120, 250};
-    struct planned_call *work = draw_call_add(draw, client, thread, CALL_WORK);
+    struct planned_call *work = workload_call_add(draw->workload, client, thread, CALL_WORK);
     if (work) work->work_ms = share_ms(draw, is_renewed ? RENEWED : SHARES, 5, 1);
-    if (work && work->work_ms == 0) draw->workload->threads[client][thread].count--;
+    if (work && work->work_ms == 0) draw->workload->threads[workload_thread_number(client, thread)].count--;
 }
 
 /* The mode of an acquire within one of that mode; -1: none may be asked for. */
@@ -137,7 +129,7 @@ static int nested_mode(struct draw *draw, enum call_mode outer) {
 
 static struct planned_call *lock_call(struct draw *draw, const struct call *of, enum call_verb verb,
                                       enum call_mode mode) {
-    struct planned_call *call = draw_call_add(draw, of->client, of->thread, verb);
+    struct planned_call *call = workload_call_add(draw->workload, of->client, of->thread, verb);
     if (!call) return NULL;
     call->call.lock = of->lock;
     call->call.resource = of->resource;
@@ -146,7 +138,7 @@ static struct planned_call *lock_call(struct draw *draw, const struct call *of, 
 }
 
 static bool has_room(const struct draw *draw, int client, int thread, int depth) {
-    return draw->workload->threads[client][thread].count + 4 + 2 * depth < WORKLOAD_CALLS;
+    return draw->workload->threads[workload_thread_number(client, thread)].count + 4 + 2 * depth < WORKLOAD_CALLS;
 }
 
 static void block_draw(struct draw *draw, const struct call *where, enum call_mode mode, int depth);

@@ -93,7 +93,7 @@ static void hosted_server_begin(struct library_server *server) {
 
 void server_reset(struct library_server *server, uint64_t seed) {
     if (!server->kind->is_hosted) {
-        if (!server->kind->is_still) node_reset(&server->node);
+        if (!server->kind->is_still) node_reset(&server->node, false);
         return;
     }
     server->slot->wall_offset_ns = 0;

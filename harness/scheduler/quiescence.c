@@ -174,14 +174,12 @@ struct thread_watch *thread_watch_open(int pid, int timer) {
     return watch;
 }
 
-static void thread_close(const struct thread *thread) {
-    if (thread->call_fd >= 0) close(thread->call_fd);
-    if (thread->state_fd >= 0) close(thread->state_fd);
-    if (thread->count_fd >= 0) close(thread->count_fd);
-}
-
 static void thread_watch_forget(struct thread_watch *watch) {
-    for (int each = 0; each < watch->count; each++) thread_close(&watch->threads[each]);
+    for (const struct thread *thread = watch->threads; thread < watch->threads + watch->count; thread++) {
+        if (thread->call_fd >= 0) close(thread->call_fd);
+        if (thread->state_fd >= 0) close(thread->state_fd);
+        if (thread->count_fd >= 0) close(thread->count_fd);
+    }
     watch->count = 0;
 }
 

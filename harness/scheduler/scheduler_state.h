@@ -38,10 +38,6 @@ struct scheduler {
     int dead;
 };
 
-/* The process has ended, or another one is about to use the task's slot: no reason is left to keep it from running. */
-void task_stops_forget_process(struct scheduler *scheduler, int pid);
-void task_stops_forget_task(struct scheduler *scheduler, int task);
-
 /* A state that several faults may ask for at once lasts until the last of them has taken its request back.
  * Decision 0026. */
 /* Counts one reason more, or one less but never below 0. Returns the number of reasons that are left. */

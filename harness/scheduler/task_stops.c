@@ -38,11 +38,6 @@ int scheduler_set_process_stopped(struct scheduler *scheduler, int pid, bool sto
     return left;
 }
 
-void task_stops_forget_process(struct scheduler *scheduler, int pid) {
-    for (int each = 0; each < STOPPED_PROCESSES_MAX; each++)
-        if (scheduler->stopped[each].pid == pid) scheduler->stopped[each].pid = scheduler->stopped[each].reasons = 0;
-}
-
 int scheduler_set_task_stopped(struct scheduler *scheduler, int task, bool stalled) {
     struct task_slot *slot = &scheduler->page->tasks[task];
     int left = reasons_count(&scheduler->driven[task].stalled, stalled);
@@ -50,11 +45,6 @@ int scheduler_set_task_stopped(struct scheduler *scheduler, int task, bool stall
     if (left == 0) syscall(SYS_futex, &slot->stopped, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     if (scheduler->driven[task].is_group) wakeup_send(scheduler->driven[task].turn_fd);
     return left;
-}
-
-void task_stops_forget_task(struct scheduler *scheduler, int task) {
-    scheduler->driven[task].stalled = 0;
-    atomic_store(&scheduler->page->tasks[task].stopped, 0);
 }
 
 /* Sends SIGSTOP and waits until every thread of the child has stopped. */

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "harness/scheduler/grown.h"
+
 static bool is_before(const struct timer *one, const struct timer *other) {
     if (one->due_ns != other->due_ns) return one->due_ns < other->due_ns;
     return one->order < other->order;
@@ -46,12 +48,8 @@ void timer_heap_set(struct timer_heap *heap, struct timer *timer, int64_t due_ns
     timer->due_ns = due_ns;
     timer->order = heap->next_order++;
     if (!timer->place) {
-        if (heap->count + 1 >= heap->capacity) {
-            heap->capacity = heap->capacity ? heap->capacity * 2 : 64;
-            heap->timers = realloc(heap->timers, heap->capacity * sizeof(struct timer *));
-            if (!heap->timers) abort();
-        }
         timer->place = ++heap->count;
+        heap->timers = grown(heap->timers, heap->count + 1, &heap->capacity, sizeof *heap->timers);
     }
     sift(heap, timer->place, timer);
     note_change(heap, before_ns);

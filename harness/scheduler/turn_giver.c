@@ -16,7 +16,7 @@
 
 enum { REAL_POLL_NS = HANG_LIMIT_LOOK_MS * CLOCK_NS_PER_MS };
 
-static enum task_state task_state_of(const struct scheduler *scheduler, int task) {
+enum task_state scheduler_state(const struct scheduler *scheduler, int task) {
     return (enum task_state)atomic_load_explicit(&scheduler->page->tasks[task].state, memory_order_acquire);
 }
 
@@ -172,13 +172,15 @@ void scheduler_forget_process(struct scheduler *scheduler, int pid) {
         if (scheduler->driven[task].pid_fd >= 0) close(scheduler->driven[task].pid_fd);
         scheduler->driven[task].pid_fd = -1;
     }
-    task_stops_forget_process(scheduler, pid);
+    for (int each = 0; each < STOPPED_PROCESSES_MAX; each++)
+        if (scheduler->stopped[each].pid == pid) scheduler->stopped[each].pid = scheduler->stopped[each].reasons = 0;
 }
 
 void scheduler_reuse_task(struct scheduler *scheduler, int task) {
     struct task_slot *slot = &scheduler->page->tasks[task];
     wakeup_drain(scheduler->driven[task].turn_fd);
-    task_stops_forget_task(scheduler, task);
+    scheduler->driven[task].stalled = 0;
+    atomic_store(&slot->stopped, 0);
     slot->pid = 0;
     atomic_store(&slot->appends, 0);
     atomic_store(&slot->standing, 0);
@@ -226,10 +228,6 @@ uint64_t scheduler_task_moves(const struct scheduler *scheduler, int task) {
     return atomic_load(&scheduler->page->tasks[task].moves);
 }
 
-enum task_state scheduler_state(const struct scheduler *scheduler, int task) {
-    return task_state_of(scheduler, task);
-}
-
 const char *scheduler_held_at(const struct scheduler *scheduler, int task) {
     return scheduler->page->tasks[task].held_at;
 }
@@ -263,13 +261,13 @@ struct awaited {
 static bool have_parked(const struct scheduler *scheduler, const struct awaited *awaited) {
     int parked = 0;
     for (int each = 0; each < awaited->count; each++)
-        parked += is_parked(task_state_of(scheduler, awaited->tasks[each]));
+        parked += is_parked(scheduler_state(scheduler, awaited->tasks[each]));
     return parked > 0 && (awaited->first || parked == awaited->count);
 }
 
 static bool any_task_runs(const struct scheduler *scheduler) {
     for (int task = 0; task < scheduler->tasks; task++) {
-        enum task_state state = task_state_of(scheduler, task);
+        enum task_state state = scheduler_state(scheduler, task);
         if ((state == TASK_RUNNING || state == TASK_PROBING) && !is_stopped(scheduler, task)) return true;
     }
     return false;
@@ -327,7 +325,7 @@ static enum scheduler_result await_yield(struct scheduler *scheduler, int real_l
 static int list_ready(struct scheduler *scheduler) {
     int count = 0;
     for (int task = 0; task < scheduler->tasks; task++)
-        if (task_state_of(scheduler, task) == TASK_READY && !is_stopped(scheduler, task))
+        if (scheduler_state(scheduler, task) == TASK_READY && !is_stopped(scheduler, task))
             scheduler->ready[count++] = task;
     return count;
 }
@@ -336,7 +334,7 @@ static int list_ready(struct scheduler *scheduler) {
 static enum scheduler_result probe_waiting(struct scheduler *scheduler, int real_limit_ms) {
     bool settled = false;
     for (int task = 0; task < scheduler->tasks; task++) {
-        if (task_state_of(scheduler, task) != TASK_WAITING || is_stopped(scheduler, task)) continue;
+        if (scheduler_state(scheduler, task) != TASK_WAITING || is_stopped(scheduler, task)) continue;
         /* Once for all: a task that only looks at its socket sends nothing, so nothing new comes into flight. */
         if (!settled && !fence_settle(scheduler->fence)) return SCHEDULER_STUCK;
         settled = true;
@@ -354,7 +352,7 @@ static enum scheduler_result probe_waiting(struct scheduler *scheduler, int real
 static bool is_awaited(const struct scheduler *scheduler, int64_t mono_ns) {
     if (atomic_load_explicit(&scheduler->page->proxy_deadline_ns, memory_order_acquire) <= mono_ns) return true;
     for (int task = 0; task < scheduler->tasks; task++)
-        if (task_state_of(scheduler, task) == TASK_WAITING) return true;
+        if (scheduler_state(scheduler, task) == TASK_WAITING) return true;
     return fence_has_timer(scheduler->fence);
 }
 
@@ -368,7 +366,7 @@ static bool clock_move(struct scheduler *scheduler, int64_t mono_ns) {
 }
 
 static bool waits_until_deadline(const struct scheduler *scheduler, int task) {
-    enum task_state state = task_state_of(scheduler, task);
+    enum task_state state = scheduler_state(scheduler, task);
     return !is_stopped(scheduler, task) && (state == TASK_SLEEPING || state == TASK_WAITING);
 }
 

@@ -74,8 +74,3 @@ int choice_client(const struct choice_space *space, struct choice choice) {
 int choice_chain(const struct choice_space *space, struct choice step) {
     return step.kind == CHOICE_TASK ? step.who : choice_client(space, step);
 }
-
-struct choice choice_moved_up(const struct choice_space *space, struct choice choice) {
-    choice.who -= choice_units(choice_target(space, choice.kind));
-    return choice;
-}

@@ -112,5 +112,3 @@ int choice_units(enum choice_target target);
 int choice_client(const struct choice_space *space, struct choice choice);
 /* Whose turn a step is: a task's of a C lock, a client's of hosted programs; -1: nobody's. */
 int choice_chain(const struct choice_space *space, struct choice step);
-/* The same choice of the client that has the number before. */
-struct choice choice_moved_up(const struct choice_space *space, struct choice choice);

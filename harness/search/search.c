@@ -277,11 +277,6 @@ static void unrepeated_add(struct search_tally *tally, struct search_outcome *ou
     outcome->violates = false;
 }
 
-static void violated_announce(struct search_shared *shared, uint64_t number) {
-    uint64_t known = shared ? atomic_load(&shared->violated) : 0;
-    while (shared && number < known && !atomic_compare_exchange_weak(&shared->violated, &known, number)) continue;
-}
-
 /* Keeps the first schedule that violates. What new programs do not show again violates nothing: it is only counted. */
 static void found_keep(struct search *search, struct search_outcome *outcome, uint64_t number) {
     bool first = !search->violated || number < search->found_number;
@@ -297,7 +292,9 @@ static void found_keep(struct search *search, struct search_outcome *outcome, ui
         unrepeated_add(&search->tally, outcome, number);
         return;
     }
-    violated_announce(search->shared, number);
+    if (!search->shared) return;
+    uint64_t known = atomic_load(&search->shared->violated);
+    while (number < known && !atomic_compare_exchange_weak(&search->shared->violated, &known, number)) continue;
 }
 
 /* --- many --- */
@@ -336,12 +333,6 @@ static void tally_add(struct search *search, const struct search_outcome *outcom
         memcpy(tally->inapplicable_reason, outcome->inapplicable_reason, sizeof tally->inapplicable_reason);
 }
 
-static void digest_note(struct search *search, uint64_t number, uint64_t digest) {
-    const struct search_settings *settings = search->settings;
-    uint64_t place = number - settings->first;
-    if (search->digests) search->digests[settings->session == 1 ? place / settings->stride : place] = digest;
-}
-
 static bool search_is_over(const struct search *search, uint64_t next) {
     if (!search->settings->keep_going &&
         (search->violated || (search->shared && atomic_load(&search->shared->violated) < next)))
@@ -358,13 +349,15 @@ static bool gives_up(struct search *search, bool played) {
 }
 
 static bool one_more(struct search *search, uint64_t number) {
+    const struct search_settings *settings = search->settings;
     struct search_outcome outcome = search_draw(search, number);
     if (gives_up(search, outcome.played)) return false;
     found_keep(search, &outcome, number);
     tally_add(search, &outcome, number);
     search->tally.commands = search->world->operations->commands(search->world) - search->commands_before;
-    digest_note(search, number, outcome.digest);
-    search->exhausted = search->settings->strategy == STRATEGY_EXHAUSTIVE && !exhaustive_next(&search->exhaustive);
+    uint64_t place = number - settings->first;
+    if (search->digests) search->digests[settings->session == 1 ? place / settings->stride : place] = outcome.digest;
+    search->exhausted = settings->strategy == STRATEGY_EXHAUSTIVE && !exhaustive_next(&search->exhaustive);
     return !search->exhausted && !search_is_over(search, number + 1);
 }
 

@@ -73,11 +73,10 @@ json_t *tally_json(const struct search *search) {
 json_t *schedule_json(const struct choice_space *space, const struct schedule *schedule) {
     json_t *calls = json_array(), *lines = json_array();
     char line[SCHEDULE_LINE];
-    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-            for (int each = 0; each < schedule->workload.threads[client][thread].count; each++)
-                json_array_append_new(calls, json_string(workload_line_write(
-                                                 &schedule->workload.threads[client][thread].calls[each], line)));
+    for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
+        for (int each = 0; each < schedule->workload.threads[thread].count; each++)
+            json_array_append_new(
+                calls, json_string(workload_line_write(&schedule->workload.threads[thread].calls[each], line)));
     for (size_t each = 0; each < schedule->count; each++)
         json_array_append_new(lines, json_string(deviation_write(space, &schedule->deviations[each], line)));
     return json_pack("{s:i,s:o,s:o}", "clients", schedule->workload.clients, "workload", calls, "schedule", lines);

@@ -62,7 +62,8 @@ static bool shrink_deviations(struct shrink *shrink) {
 
 /* Renumbers a choice after client `gone` was left out: higher numbers move down by one client. */
 static struct choice renumbered(const struct choice_space *space, struct choice choice, int gone) {
-    return choice_client(space, choice) > gone ? choice_moved_up(space, choice) : choice;
+    if (choice_client(space, choice) > gone) choice.who -= choice_units(choice_target(space, choice.kind));
+    return choice;
 }
 
 static void trial_without_client(struct shrink *shrink, int gone) {
@@ -84,7 +85,8 @@ static bool shrink_clients(struct shrink *shrink) {
     const struct workload *workload = &shrink->best.workload;
     int last = workload->clients - 1;
     bool has_calls = workload_calls(workload) > 0;
-    if (has_calls && workload_threads(workload, last) > 0) return false;
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+        if (workload->threads[workload_thread_number(last, thread)].count > 0) return false;
     for (int gone = last; gone >= (has_calls ? last : 0) && workload->clients > 1; gone--) {
         trial_without_client(shrink, gone);
         if (shrink_try(shrink)) return true;
@@ -135,8 +137,8 @@ static void call_remove(struct workload_thread *thread, int place) {
 }
 
 /* Takes a call away, an acquire with its release. */
-static void calls_remove(struct workload *workload, int client, int thread, int place) {
-    struct workload_thread *of = &workload->threads[client][thread];
+static void calls_remove(struct workload *workload, int thread, int place) {
+    struct workload_thread *of = &workload->threads[thread];
     int match = of->calls[place].call.verb == CALL_ACQUIRE ? of->calls[place].match : -1;
     if (match >= 0) call_remove(of, match);
     call_remove(of, place);
@@ -144,13 +146,12 @@ static void calls_remove(struct workload *workload, int client, int thread, int 
 }
 
 static bool shrink_threads(struct shrink *shrink) {
-    for (int client = WORKLOAD_CLIENTS - 1; client >= 0; client--)
-        for (int thread = WORKLOAD_THREADS - 1; thread >= 0; thread--) {
-            if (shrink->best.workload.threads[client][thread].count == 0) continue;
-            trial_begin(shrink);
-            shrink->trial.workload.threads[client][thread].count = 0;
-            if (shrink_try(shrink)) return true;
-        }
+    for (int thread = WORKLOAD_THREADS_ALL - 1; thread >= 0; thread--) {
+        if (shrink->best.workload.threads[thread].count == 0) continue;
+        trial_begin(shrink);
+        shrink->trial.workload.threads[thread].count = 0;
+        if (shrink_try(shrink)) return true;
+    }
     return false;
 }
 
@@ -163,15 +164,15 @@ static bool stands_alone(const struct workload_thread *thread, int place) {
 
 static bool shrink_calls(struct shrink *shrink) {
     bool smaller = false;
-    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-            for (int place = shrink->best.workload.threads[client][thread].count - 1; place >= 0; place--) {
-                const struct workload_thread *of = &shrink->best.workload.threads[client][thread];
-                if (place >= of->count || !stands_alone(of, place)) continue;
-                trial_begin(shrink);
-                calls_remove(&shrink->trial.workload, client, thread, place);
-                smaller |= shrink_try(shrink);
-            }
+    for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++) {
+        const struct workload_thread *of = &shrink->best.workload.threads[thread];
+        for (int place = of->count - 1; place >= 0; place--) {
+            if (place >= of->count || !stands_alone(of, place)) continue;
+            trial_begin(shrink);
+            calls_remove(&shrink->trial.workload, thread, place);
+            smaller |= shrink_try(shrink);
+        }
+    }
     return smaller;
 }
 
@@ -187,7 +188,7 @@ static bool number_try(struct shrink *shrink, int64_t *number, int64_t value) {
 static bool lease_try(struct shrink *shrink, const struct planned_call *call, int64_t lease_ms) {
     if (call->call.lease_ms == lease_ms) return false;
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
-        struct workload_thread *of = &shrink->trial.workload.threads[call->call.client][thread];
+        struct workload_thread *of = &shrink->trial.workload.threads[workload_thread_number(call->call.client, thread)];
         for (int each = 0; each < of->count; each++) {
             bool same = &of->calls[each] == call ||
                         (shrink->search->world->lease_of_object && of->calls[each].call.lock == call->call.lock);
@@ -197,8 +198,8 @@ static bool lease_try(struct shrink *shrink, const struct planned_call *call, in
     return shrink_try(shrink);
 }
 
-static bool shrink_call_numbers(struct shrink *shrink, int client, int thread, int place) {
-    struct planned_call *call = &shrink->trial.workload.threads[client][thread].calls[place];
+static bool shrink_call_numbers(struct shrink *shrink, int thread, int place) {
+    struct planned_call *call = &shrink->trial.workload.threads[thread].calls[place];
     int64_t lease_ms = shrink->search->world->lease_ms;
     trial_begin(shrink);
     if (call->cancel_after_ms > 0 && number_try(shrink, &call->cancel_after_ms, 0)) return true;
@@ -212,10 +213,9 @@ static bool shrink_call_numbers(struct shrink *shrink, int client, int thread, i
 
 static bool shrink_numbers(struct shrink *shrink) {
     bool rounder = false;
-    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-            for (int place = 0; place < shrink->best.workload.threads[client][thread].count; place++)
-                rounder |= shrink_call_numbers(shrink, client, thread, place);
+    for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
+        for (int place = 0; place < shrink->best.workload.threads[thread].count; place++)
+            rounder |= shrink_call_numbers(shrink, thread, place);
     return rounder;
 }
 
@@ -273,15 +273,14 @@ bool search_shrink(struct search *search, struct schedule *smallest) {
 
 bool search_control(struct search *search, const struct schedule *smallest, struct schedule *control) {
     uint64_t seed = search_seed(search->settings->seed, search->found_origin);
-    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-            for (int place = smallest->workload.threads[client][thread].count - 1; place >= 0; place--) {
-                if (!stands_alone(&smallest->workload.threads[client][thread], place)) continue;
-                schedule_copy(control, smallest);
-                calls_remove(&control->workload, client, thread, place);
-                if (workload_calls(&control->workload) == 0) continue;
-                struct search_outcome outcome = search_replay(search, control, seed, search->found_number, false, NULL);
-                if (outcome.played && !violates_the_same(search, &outcome)) return true;
-            }
+    for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
+        for (int place = smallest->workload.threads[thread].count - 1; place >= 0; place--) {
+            if (!stands_alone(&smallest->workload.threads[thread], place)) continue;
+            schedule_copy(control, smallest);
+            calls_remove(&control->workload, thread, place);
+            if (workload_calls(&control->workload) == 0) continue;
+            struct search_outcome outcome = search_replay(search, control, seed, search->found_number, false, NULL);
+            if (outcome.played && !violates_the_same(search, &outcome)) return true;
+        }
     return false;
 }

@@ -201,17 +201,15 @@ static int options_of(const struct exhaustive *exhaustive, const struct search_w
     return found;
 }
 
-static void point_add(struct exhaustive *exhaustive, int options) {
-    exhaustive->points =
-        grown(exhaustive->points, exhaustive->count + 1, &exhaustive->room, sizeof *exhaustive->points);
-    exhaustive->points[exhaustive->count++] = (struct exhaustive_point){.options = (uint32_t)options};
-}
-
 struct choice exhaustive_choose(struct exhaustive *exhaustive, const struct search_world *world,
                                 const struct choice *choices, int count) {
     struct choice options[OPTIONS_MOST];
     int found = options_of(exhaustive, world, choices, count, options);
-    if (exhaustive->at == exhaustive->count) point_add(exhaustive, found);
+    if (exhaustive->at == exhaustive->count) {
+        exhaustive->points =
+            grown(exhaustive->points, exhaustive->count + 1, &exhaustive->room, sizeof *exhaustive->points);
+        exhaustive->points[exhaustive->count++] = (struct exhaustive_point){.options = (uint32_t)found};
+    }
     uint32_t taken = exhaustive->points[exhaustive->at++].taken;
     exhaustive->deviations += taken > 0;
     exhaustive->faults[options[taken].kind]++;

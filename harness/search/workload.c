@@ -18,17 +18,11 @@ int call_word_find(const char *const *words, const char *word) {
 
 void workload_copy(struct workload *to, const struct workload *from) {
     to->clients = from->clients;
-    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
-            int count = from->threads[client][thread].count;
-            to->threads[client][thread].count = count;
-            memcpy(to->threads[client][thread].calls, from->threads[client][thread].calls,
-                   (size_t)count * sizeof(struct planned_call));
-        }
-}
-
-static bool is_same_lock(const struct call *one, const struct call *other) {
-    return one->lock == other->lock && one->mode == other->mode;
+    for (int each = 0; each < WORKLOAD_THREADS_ALL; each++) {
+        const struct workload_thread *thread = &from->threads[each];
+        to->threads[each].count = thread->count;
+        memcpy(to->threads[each].calls, thread->calls, (size_t)thread->count * sizeof thread->calls[0]);
+    }
 }
 
 static void thread_match(struct workload_thread *thread) {
@@ -39,7 +33,7 @@ static void thread_match(struct workload_thread *thread) {
         if (call->call.verb != CALL_ACQUIRE) continue;
         for (int after = each; after < thread->count && call->match < 0; after++) {
             const struct call *other = &thread->calls[after].call;
-            if (!is_same_lock(&call->call, other)) continue;
+            if (other->lock != call->call.lock || other->mode != call->call.mode) continue;
             depth += (other->verb == CALL_ACQUIRE) - (other->verb == CALL_RELEASE);
             if (other->verb == CALL_RELEASE && depth == 0) call->match = after;
         }
@@ -47,33 +41,22 @@ static void thread_match(struct workload_thread *thread) {
 }
 
 void workload_match(struct workload *workload) {
-    for (int client = 0; client < workload->clients; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) thread_match(&workload->threads[client][thread]);
+    for (int each = 0; each < WORKLOAD_THREADS_ALL; each++) thread_match(&workload->threads[each]);
 }
 
 int workload_calls(const struct workload *workload) {
     int calls = 0;
-    for (int client = 0; client < workload->clients; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) calls += workload->threads[client][thread].count;
+    for (int each = 0; each < WORKLOAD_THREADS_ALL; each++) calls += workload->threads[each].count;
     return calls;
 }
 
-int workload_resources(const struct workload *workload) {
-    int resources = 1;
-    for (int client = 0; client < workload->clients; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-            for (int each = 0; each < workload->threads[client][thread].count; each++) {
-                int resource = workload->threads[client][thread].calls[each].call.resource;
-                if (resource >= resources) resources = resource + 1;
-            }
-    return resources;
-}
-
-int workload_threads(const struct workload *workload, int client) {
-    int threads = 0;
-    for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-        if (workload->threads[client][thread].count > 0) threads = thread + 1;
-    return threads;
+struct planned_call *workload_call_add(struct workload *workload, int client, int thread, enum call_verb verb) {
+    struct workload_thread *of = &workload->threads[workload_thread_number(client, thread)];
+    if (of->count == WORKLOAD_CALLS) return NULL;
+    if (client >= workload->clients) workload->clients = client + 1;
+    struct planned_call *added = &of->calls[of->count++];
+    *added = (struct planned_call){.call = {.client = client, .thread = thread, .verb = verb}, .match = -1};
+    return added;
 }
 
 /* --- as text --- */
@@ -150,15 +133,6 @@ static bool options_read(char *words, struct planned_call *planned, const char *
     return true;
 }
 
-static struct planned_call *call_add(struct workload *workload, int client, int thread) {
-    struct workload_thread *of = &workload->threads[client][thread];
-    if (of->count == WORKLOAD_CALLS) return NULL;
-    if (client >= workload->clients) workload->clients = client + 1;
-    struct planned_call *added = &of->calls[of->count++];
-    *added = (struct planned_call){.call = {.client = client, .thread = thread}, .match = -1};
-    return added;
-}
-
 bool workload_line_read(struct workload *workload, const char *line, const char **reason) {
     int client, thread, lock, resource, used = 0, more = 0;
     char verb[16], mode[16], rest[WORKLOAD_LINE];
@@ -166,10 +140,9 @@ bool workload_line_read(struct workload *workload, const char *line, const char 
     if (sscanf(line, "client-%d thread-%d: %15s%n", &client, &thread, verb, &used) != 3 || used == 0) return false;
     int place = call_word_find(CALL_VERBS, verb);
     if (client < 1 || client > WORKLOAD_CLIENTS || thread < 1 || thread > WORKLOAD_THREADS || place < 0) return false;
-    struct planned_call *added = call_add(workload, client - 1, thread - 1);
+    struct planned_call *added = workload_call_add(workload, client - 1, thread - 1, (enum call_verb)place);
     *reason = "a thread has too many calls";
     if (!added) return false;
-    added->call.verb = (enum call_verb)place;
     *reason = "work has a number of milliseconds, at most 10^9";
     if (place == CALL_WORK)
         return sscanf(line + used, " %lld %n", (long long *)&added->work_ms, &more) == 1 && line[used + more] == '\0' &&

@@ -15,6 +15,7 @@
 #include "harness/search/choice.h"
 
 enum { WORKLOAD_CLIENTS = 4, WORKLOAD_THREADS = THREADS_PER_CLIENT, WORKLOAD_CALLS = 12 };
+enum { WORKLOAD_THREADS_ALL = WORKLOAD_CLIENTS * WORKLOAD_THREADS };
 enum { WORKLOAD_FORM = 96, WORKLOAD_LINE = 320 };
 
 struct planned_call {
@@ -31,9 +32,13 @@ struct workload_thread {
 };
 
 struct workload {
-    struct workload_thread threads[WORKLOAD_CLIENTS][WORKLOAD_THREADS];
+    struct workload_thread threads[WORKLOAD_THREADS_ALL]; /* by workload_thread_number */
     int clients;
 };
+
+static inline int workload_thread_number(int client, int thread) {
+    return client * WORKLOAD_THREADS + thread;
+}
 
 /* Copies the calls that there are. */
 void workload_copy(struct workload *to, const struct workload *from);
@@ -41,10 +46,8 @@ void workload_copy(struct workload *to, const struct workload *from);
 void workload_match(struct workload *workload);
 /* Number of calls. */
 int workload_calls(const struct workload *workload);
-/* The number of resources that calls name. */
-int workload_resources(const struct workload *workload);
-/* The number of threads of a client that make calls. */
-int workload_threads(const struct workload *workload, int client);
+/* Adds a call to those of a thread. NULL: it has WORKLOAD_CALLS of them. */
+struct planned_call *workload_call_add(struct workload *workload, int client, int thread, enum call_verb verb);
 
 /* Writes a call as a line without its end. Returns the buffer. */
 const char *workload_line_write(const struct planned_call *call, char line[WORKLOAD_LINE]);

@@ -33,12 +33,6 @@ static int64_t work_ms(struct explored_client *client) {
     return drawn_work_ms(&client->course.random, settings->lease_ms, client_renews(client));
 }
 
-static int64_t patience_ms(struct explored_client *client) {
-    const struct world_settings *settings = settings_of(client);
-    if (!varies(client, WORLD_VARIES_PATIENCE)) return settings->wait_ms;
-    return drawn_patience_ms(&client->course.random, settings->lease_ms, settings->wait_ms);
-}
-
 void client_course_begin(struct explored_client *client, uint64_t seed) {
     uint64_t number = (uint64_t)(client->worker.number / TASKS_PER_CLIENT);
     client->course = (struct client_course){.random = random_split(seed, COURSE_STREAM + number)};
@@ -99,25 +93,22 @@ static int64_t linger_ms(const struct explored_client *client) {
 
 /* --- all clients do the same --- */
 
-/* Waiters of one patience give up in the order in which they asked: first the head of the queue. */
-static int64_t plain_patience_ms(struct explored_client *client) {
-    const struct world_settings *settings = settings_of(client);
-    bool gives_up = settings->in_order && env_random_below(&client->worker.env, 2) > 0;
-    bool sooner = settings->wait_ms < 0 || settings->work_ms < settings->wait_ms;
-    return gives_up && sooner ? settings->work_ms : settings->wait_ms;
-}
-
 static void plain_run(struct explored_client *client) {
     const struct world_settings *settings = settings_of(client);
     /* Work takes time, in which all others run until they wait; without work they are still on their way. */
     bool works = env_random_below(&client->worker.env, 2) > 0;
-    int64_t wait_ms = plain_patience_ms(client);
+    /* Waiters of one patience give up in the order in which they asked: first the head of the queue. */
+    bool gives_up = settings->in_order && env_random_below(&client->worker.env, 2) > 0;
+    bool sooner = settings->wait_ms < 0 || settings->work_ms < settings->wait_ms;
+    int64_t wait_ms = gives_up && sooner ? settings->work_ms : settings->wait_ms;
     turns_make(client, wait_ms, works ? settings->work_ms : 0, settings->turns);
 }
 
 static void varied_run(struct explored_client *client) {
     int64_t lease_ms = settings_of(client)->lease_ms, turns = settings_of(client)->turns;
-    client->course.patience_ms = patience_ms(client);
+    int64_t wait_ms = settings_of(client)->wait_ms;
+    client->course.patience_ms =
+        varies(client, WORLD_VARIES_PATIENCE) ? drawn_patience_ms(&client->course.random, lease_ms, wait_ms) : wait_ms;
     if (varies(client, WORLD_VARIES_TURNS)) turns = drawn(client, 4) ? 2 : 1;
     for (int64_t each = 0; each < turns && !client->gone; each++) {
         if (varies(client, WORLD_VARIES_OPERATIONS) && drawn(client, 2))

@@ -109,12 +109,6 @@ static redisReply *listener_exchange(struct explored_task *task) {
     }
 }
 
-static void listener_collect(const struct world *world, struct listener *listener) {
-    redisReply *message;
-    while (listener->channels > 0 && (message = node_connection_poll(&listener->connection)))
-        push_keep(world, listener, message);
-}
-
 /* Whether the server at a node has the task's command and has not answered it. */
 static bool is_blocked(const struct explored_task *task, int node) {
     return task->state == EXPLORED_TASK_AWAITING && task->arrived && task->command.may_block && !task->raw &&
@@ -150,7 +144,9 @@ void world_collect(struct world *world, int node) {
         if (replica_follows(world, node, server)) stream_collect(&at->streams[at->leads][server]);
     for (int number = 0; waits && number < TASKS_PER_CLIENT * world->client_count; number++) {
         struct explored_task *task = world_task(world, number);
-        listener_collect(world, &task->listeners[node]);
+        struct listener *listener = &task->listeners[node];
+        for (redisReply *push; listener->channels > 0 && (push = node_connection_poll(&listener->connection));)
+            push_keep(world, listener, push);
         if (!is_blocked(task, node)) continue;
         task->raw = node_connection_poll(&task->connections[node]);
         if (!task->raw) continue;
@@ -353,11 +349,6 @@ static void explored_unsubscribe(struct env *env, int node, const char *channel,
     if (asks && listener_change(task, COMMAND_UNSUBSCRIBE, node, channel, length) != OUTCOME_OK)
         listener_drop(listener);
     redis_push_clear(&listener->pushes);
-}
-
-void listener_skip(struct listener *listener) {
-    redisReply *message = redis_push_take(&listener->pushes);
-    if (message) freeReplyObject(message);
 }
 
 static const struct env_reply *explored_message(struct env *env, int node, int64_t limit_ns) {

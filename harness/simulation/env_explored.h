@@ -34,5 +34,3 @@ redisReply *world_store_exchange(struct world *world, const char *command, size_
 void world_collect(struct world *world, int node);
 /* The same after its clock has moved on, which sends nothing to who listens. */
 void world_collect_in_time(struct world *world, int node);
-/* Drops the oldest message that has arrived. */
-void listener_skip(struct listener *listener);

@@ -111,10 +111,6 @@ void node_connection_read_line(struct node_connection *connection, char *line, s
     line[length] = '\0';
 }
 
-void node_connection_skip(struct node_connection *connection, uint64_t count) {
-    while (count-- > 0) (void)byte_read(connection);
-}
-
 void node_connection_close(struct node_connection *connection) {
     if (!connection->context) return;
     redisFree(connection->context);
@@ -207,14 +203,10 @@ void node_flush(struct node *node) {
     control_command(node, FLUSH);
 }
 
-void node_reset(struct node *node) {
+void node_reset(struct node *node, bool with_next) {
     node->offset_ns = 0;
-    node_flush(node);
-}
-
-void node_reset_with_next(struct node *node) {
-    node->offset_ns = 0;
-    node->flushes_next = true;
+    if (with_next) node->flushes_next = true;
+    else node_flush(node);
 }
 
 static const char KEYS_SCRIPT[] = "local found, names, call = {}, redis.call('KEYS', '*'), redis.call "

@@ -53,11 +53,10 @@ void node_open_still(struct node *node, const char *socket);
 void node_close(struct node *node);
 
 /* Makes the server as new: no data, its clock right. Its scripts stay, because every lock loads them when it is
- * opened; node_scripts_forget removes them. */
-void node_reset(struct node *node);
-/* The same, but its data goes right before the next command that is sent to it, on the same connection: a schedule
- * waits once less. Only where nobody but these functions writes to the server. */
-void node_reset_with_next(struct node *node);
+ * opened; node_scripts_forget removes them. `with_next`: its data goes right before the next command that is sent to
+ * it, on the same connection: a schedule waits once less. Only where nobody but these functions writes to the server.
+ */
+void node_reset(struct node *node, bool with_next);
 void node_scripts_forget(struct node *node);
 /* Deletes its data. */
 void node_flush(struct node *node);
@@ -102,7 +101,5 @@ redisReply *node_connection_poll(struct node_connection *connection);
 size_t node_connection_read_bytes(struct node_connection *connection, void *bytes, size_t room, int flags);
 /* Waits for the next line; writes it without its end. */
 void node_connection_read_line(struct node_connection *connection, char *line, size_t room);
-/* Waits for `count` bytes and drops them. */
-void node_connection_skip(struct node_connection *connection, uint64_t count);
 /* Closes the connection; the server has noticed when the function returns. */
 void node_connection_close(struct node_connection *connection);

@@ -23,14 +23,6 @@ static void handshake(struct stream *stream, const char *words) {
     freeReplyObject(node_connection_receive(&stream->connection));
 }
 
-/* Skips the master's initial snapshot: a length and that number of bytes. */
-static void rdb_skip(struct stream *stream) {
-    char line[HELLO_LINE];
-    do node_connection_read_line(&stream->connection, line, sizeof line);
-    while (line[0] != '$'); /* the master sends empty lines while it writes the snapshot */
-    node_connection_skip(&stream->connection, strtoull(line + 1, NULL, 10));
-}
-
 void stream_open(struct stream *stream, struct node *master, struct node *replica) {
     char line[HELLO_LINE];
     *stream = (struct stream){.master = master, .replica = replica, .connection = {.node = master}};
@@ -40,7 +32,10 @@ void stream_open(struct stream *stream, struct node *master, struct node *replic
     line_send(stream, "PSYNC ? -1");
     node_connection_read_line(&stream->connection, line, sizeof line);
     if (sscanf(line, "+FULLRESYNC %*40s %lld", (long long *)&stream->offset) != 1) node_give_up(master, line);
-    rdb_skip(stream);
+    do node_connection_read_line(&stream->connection, line, sizeof line);
+    while (line[0] != '$'); /* the master sends empty lines while it writes the snapshot; then its length */
+    for (size_t left = strtoull(line + 1, NULL, 10); left > 0;)
+        left -= node_connection_read_bytes(&stream->connection, line, left < sizeof line ? left : sizeof line, 0);
     node_hurry(master, false);
     stream_forget(stream);
 }
@@ -73,12 +68,6 @@ static const char *stream_command_end(const char *command) {
     return at;
 }
 
-/* Whether a command is part of the replication protocol and not data. */
-static bool is_protocol(const char *command, size_t length) {
-    static const char REPLCONF[] = "*3\r\n$8\r\nREPLCONF\r\n";
-    return length >= sizeof REPLCONF - 1 && memcmp(command, REPLCONF, sizeof REPLCONF - 1) == 0;
-}
-
 static void acknowledge(struct stream *stream) {
     char words[HELLO_LINE];
     stream->offset += (int64_t)stream->length;
@@ -89,10 +78,11 @@ static void acknowledge(struct stream *stream) {
 }
 
 void stream_arrive(struct stream *stream) {
+    static const char REPLCONF[] = "*3\r\n$8\r\nREPLCONF\r\n"; /* of the replication protocol, no data */
     const char *end = stream->held + stream->length;
     for (const char *command = stream->held, *next; command < end; command = next) {
         next = stream_command_end(command);
-        if (is_protocol(command, (size_t)(next - command))) continue;
+        if (strncmp(command, REPLCONF, sizeof REPLCONF - 1) == 0) continue;
         node_connection_send(&stream->replica->control, command, (size_t)(next - command));
         freeReplyObject(node_connection_receive(&stream->replica->control));
     }

@@ -68,12 +68,6 @@ static uint64_t history_digest(struct history_reader *reader, uint64_t prefix) {
     return digest;
 }
 
-static uint32_t sorts_of(const struct verdict *verdict) {
-    uint32_t sorts = 0;
-    for (int sort = 0; sort < VERDICT_PARTS; sort++) sorts |= (uint32_t)(verdict->sorts[sort] > 0) << sort;
-    return sorts;
-}
-
 /* An order of grants is promised only to clients whose requests arrive in theirs. */
 static bool checker_is_judged(const struct world *world, int checker) {
     return world->settings.in_order || strcmp(CHECKER_TABLE[checker]->property, "fairness") != 0;
@@ -92,7 +86,9 @@ static void simulated_end(struct search_world *search, const struct search_setti
         const struct verdict *verdict = &judgement.at_work[each].verdict;
         bool advisory = CHECKER_TABLE[each]->advisory;
         outcome->status[each] = verdict->status;
-        outcome->sorts[each] = sorts_of(verdict);
+        outcome->sorts[each] = 0;
+        for (int sort = 0; sort < VERDICT_PARTS; sort++)
+            outcome->sorts[each] |= (uint32_t)(verdict->sorts[sort] > 0) << sort;
         bool counts = advisory || verdict->status != VERDICT_INCONCLUSIVE;
         outcome->applies[each] = verdict->applies || (counts && settings->required[each]);
         bool is_asked = outcome->applies[each] || (advisory && checker_is_judged(world, each));
@@ -138,15 +134,13 @@ static struct choice simulated_step_draw(const struct search_world *search, stru
     return (struct choice){CHOICE_TASK, client * TASKS_PER_CLIENT + watchdog, 0};
 }
 
-/* By the checkpoint's name: the processes of one search number checkpoints in different orders. */
 static uint64_t simulated_situation(const struct search_world *search, struct choice step) {
     const struct world *world = world_of(search);
     if (step.kind != CHOICE_TASK) return 0;
     const struct explored_task *task = world_task_const(world, step.who);
     bool to_resource = task->state == EXPLORED_TASK_SENDING && task->command.node == WORLD_RESOURCE;
     uint64_t name = mix(0, (uint64_t)task->state << 8 | (uint64_t)(step.who % TASKS_PER_CLIENT) << 4 | to_resource);
-    for (const char *letter = world->checkpoints[task->checkpoint]; letter && *letter; letter++)
-        name = mix(name, (unsigned char)*letter);
+    name = mix_name(name, world->checkpoints[task->checkpoint]);
     return name ? name : 1;
 }
 
@@ -236,16 +230,12 @@ static const struct search_world_operations OPERATIONS = {
 
 /* --- from its opening to its closing --- */
 
-static int checker_count(void) {
-    int count = 0;
-    while (CHECKER_TABLE[count]) count++;
-    return count;
-}
-
 void world_search_make(struct world *world, const struct world_settings *settings) {
+    int checkers = 0;
+    while (CHECKER_TABLE[checkers]) checkers++;
     world->search = (struct search_world){.operations = &OPERATIONS,
                                           .space = &SIMULATED_CHOICES,
-                                          .property_count = checker_count(),
+                                          .property_count = checkers,
                                           .property_name = checker_property,
                                           .steps_most = WORLD_STEPS_MOST,
                                           .lease_ms = settings->lease_ms,

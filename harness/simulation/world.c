@@ -55,12 +55,6 @@ bool world_open(struct world *world, const struct world_settings *settings, stru
     return world->reader != NULL;
 }
 
-static void nodes_close(struct explored_node *node) {
-    for (int from = 0; from < WORLD_SERVERS; from++)
-        for (int to = 0; to < WORLD_SERVERS; to++) stream_close(&node->streams[from][to]);
-    for (int server = 0; server < WORLD_SERVERS; server++) node_close(&node->servers[server]);
-}
-
 void world_close(struct world *world) {
     for (int each = 0; each < world->settings.clients; each++) {
         explored_env_close(&world->clients[each].worker);
@@ -68,7 +62,12 @@ void world_close(struct world *world) {
         free(world->clients[each].sent.bytes);
         free(world->clients[each].sent_first.bytes);
     }
-    for (int node = 0; node < world->settings.nodes; node++) nodes_close(&world->nodes[node]);
+    for (int number = 0; number < world->settings.nodes; number++) {
+        struct explored_node *node = &world->nodes[number];
+        for (int from = 0; from < WORLD_SERVERS; from++)
+            for (int to = 0; to < WORLD_SERVERS; to++) stream_close(&node->streams[from][to]);
+        for (int server = 0; server < WORLD_SERVERS; server++) node_close(&node->servers[server]);
+    }
     if (world->requests) redisReaderFree(world->requests);
     if (world->replies) redisReaderFree(world->replies);
     commands_json_free(world->heard);
@@ -118,13 +117,6 @@ static void client_begin(struct world *world, int number, uint64_t seed) {
     coroutine_resume(&client->worker.coroutine);
 }
 
-static void resource_reset(struct resource *resource) {
-    resource->newest_token = resource->owner = 0;
-    memset(resource->value, 0, sizeof resource->value);
-    memset(resource->version, 0, sizeof resource->version);
-    resource->member_count = 0;
-}
-
 static void nodes_wall_set(struct world *world, struct explored_node *node) {
     for (int server = 0; server <= world->settings.replicas; server++)
         node_wall_set(&node->servers[server], shared_page_wall_ns(world->page));
@@ -136,8 +128,7 @@ static void nodes_begin(struct world *world, struct explored_node *node) {
     node->leads = node->life = 0;
     memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
     /* the streams of replicas are read byte by byte, so none may begin with a FLUSHALL */
-    void (*reset)(struct node * node) = servers > 1 ? node_reset : node_reset_with_next;
-    for (int server = 0; server < servers; server++) reset(&node->servers[server]);
+    for (int server = 0; server < servers; server++) node_reset(&node->servers[server], servers == 1);
     for (int from = 0; from < servers; from++)
         for (int to = 1; to < servers; to++)
             if (from != to) stream_forget(&node->streams[from][to]);
@@ -149,7 +140,10 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
     atomic_store_explicit(&world->page->mono_ns, 0, memory_order_release);
     world->client_count = clients;
     history_rewind(world->history, world->prefix);
-    resource_reset(&world->resource);
+    world->resource.newest_token = world->resource.owner = 0;
+    memset(world->resource.value, 0, sizeof world->resource.value);
+    memset(world->resource.version, 0, sizeof world->resource.version);
+    world->resource.member_count = 0;
     world->late_count = 0;
     for (int node = 0; node < world->settings.nodes; node++) nodes_begin(world, &world->nodes[node]);
     world_record(world, (struct history_record){

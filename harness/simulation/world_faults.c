@@ -126,7 +126,7 @@ static void message_lose(struct world *world, int number) {
     struct listener *listener = &world_task(world, number)->listeners[command.node];
     commands_json_strike(world, CHOICE_LOSE_MESSAGE, &command, listener->pushes.pushes[0]);
     fault_begin(world, CHOICE_LOSE_MESSAGE, world->clients[command.client].name);
-    listener_skip(listener);
+    freeReplyObject(redis_push_take(&listener->pushes));
 }
 
 void world_fault_apply(struct world *world, struct choice fault) {

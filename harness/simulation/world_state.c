@@ -45,12 +45,6 @@ int world_message_node(const struct world *world, int number) {
     return -1;
 }
 
-/* By its name, not its index: the processes of one search number checkpoints in different orders. */
-static uint64_t name_mixed(uint64_t state, const char *name) {
-    for (; name && *name; name++) state = mix(state, (unsigned char)*name);
-    return state;
-}
-
 uint64_t world_state(const struct search_world *search) {
     const struct world *world = world_of(search);
     uint64_t state = (uint64_t)world->quiet << 8 | (uint64_t)world->late_count;
@@ -60,7 +54,7 @@ uint64_t world_state(const struct search_world *search) {
         bool paused = client->paused_until_ns != 0;
         state = mix(state, (uint64_t)task->state << 16 | (uint64_t)task->arrived << 12 | (uint64_t)paused << 8 |
                                (uint64_t)client->gone << 4 | (task->raw ? (uint64_t)task->raw->type : 0));
-        state = name_mixed(state, world->checkpoints[task->checkpoint]);
+        state = mix_name(state, world->checkpoints[task->checkpoint]);
     }
     for (int node = 0; node < world->settings.nodes; node++) state = mix(state, (uint64_t)world->nodes[node].leads);
     for (int object = 0; object < HISTORY_OBJECT_COUNT; object++)

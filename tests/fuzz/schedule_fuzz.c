@@ -23,9 +23,8 @@ static void deviation_try(const struct choice_space *space, const char *line) {
 }
 
 static const struct planned_call *only_call(const struct workload *workload) {
-    for (int client = 0; client < WORKLOAD_CLIENTS; client++)
-        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
-            if (workload->threads[client][thread].count == 1) return &workload->threads[client][thread].calls[0];
+    for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
+        if (workload->threads[thread].count == 1) return &workload->threads[thread].calls[0];
     return NULL;
 }
 
