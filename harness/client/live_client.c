@@ -9,7 +9,8 @@
 
 /* --- the connection to the resource --- */
 
-/* RESP over a unix socket, with the turns, limits and outcomes of a command to a node. */
+/* The worker's, RESP over a unix socket, with the turns, limits and outcomes of a command to a node. It connects with
+ * the first command. */
 struct live_resource {
     struct live_task task;
     struct redis_session session;
@@ -17,32 +18,12 @@ struct live_resource {
     struct env_reply reply;
 };
 
-static void live_resource_reply_drop(struct live_resource *resource) {
-    env_reply_free(&resource->reply);
-    resource->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
-    if (resource->raw) freeReplyObject(resource->raw);
-    resource->raw = NULL;
-}
-
 static const struct env_reply *live_resource_exchange(void *holder, const char *command, size_t length) {
     struct live_resource *resource = holder;
-    live_resource_reply_drop(resource);
+    env_reply_drop(&resource->reply, &resource->raw);
     resource->raw = redis_session_ask(&resource->session, command, length, resource->task.reply_limit_ns, false);
     if (resource->raw) env_reply_fill(&resource->reply, resource->raw);
     return &resource->reply;
-}
-
-/* The connection of the worker that `task` is. It connects with the first command. */
-static struct resource_connection live_resource_open(struct live_resource *resource, const struct live_task *task,
-                                                     const char *address) {
-    *resource = (struct live_resource){.task = *task};
-    resource->session = (struct redis_session){.task = &resource->task, .address = address};
-    return (struct resource_connection){live_resource_exchange, resource};
-}
-
-static void live_resource_close(struct live_resource *resource) {
-    live_resource_reply_drop(resource);
-    redis_session_close(&resource->session);
 }
 
 /* --- the client --- */
@@ -89,9 +70,9 @@ enum outcome live_client_run(const struct client_arguments *arguments, const str
     env.record_answers = client_record_answers;
     env.holder = &client;
     client.env = env_live_open(&env);
-    const struct live_task worker = {env.worker, env.host, env.reply_limit_ms * ENV_NS_PER_MS};
-    struct live_resource resource;
-    client.resource = live_resource_open(&resource, &worker, arguments->store);
+    struct live_resource resource = {.task = {env.worker, env.host, env.reply_limit_ms * ENV_NS_PER_MS},
+                                     .session = {.task = &resource.task, .address = arguments->store}};
+    client.resource = (struct resource_connection){live_resource_exchange, &resource};
     const struct lock_options options = {arguments->resource, arguments->resource_length, arguments->lease_ms,
                                          arguments->permits, arguments->fixed_lease};
     if (arguments->open_limit_ms) env_live_set_reply_limit(client.env, arguments->open_limit_ms);
@@ -104,6 +85,7 @@ enum outcome live_client_run(const struct client_arguments *arguments, const str
     }
     lock_close(&client.lock);
     env_live_close(client.env);
-    live_resource_close(&resource);
+    env_reply_drop(&resource.reply, &resource.raw);
+    redis_session_close(&resource.session);
     return opened;
 }

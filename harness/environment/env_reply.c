@@ -7,6 +7,13 @@ void env_reply_free(const struct env_reply *reply) {
     free((void *)(uintptr_t)reply->items);
 }
 
+void env_reply_drop(struct env_reply *reply, redisReply **raw) {
+    env_reply_free(reply);
+    *reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    freeReplyObject(*raw);
+    *raw = NULL;
+}
+
 void env_reply_fill(struct env_reply *reply, const redisReply *raw) {
     static const enum env_reply_kind kinds[] = {
         [REDIS_REPLY_STRING] = ENV_REPLY_STRING,   [REDIS_REPLY_ARRAY] = ENV_REPLY_ARRAY,

@@ -181,23 +181,12 @@ bool http_session_line(struct http_session *self, const struct live_wait *wait, 
 #else /* without the library there is no session, and no parameter counts */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-struct http_session *http_session_open(const char *where) {
-    return NULL;
-}
-
-void http_session_close(struct http_session *session) {
-}
-
-bool http_session_begin(struct http_session *session, const char *path, const char *body) {
-    return false;
-}
-
-bool http_session_answer(struct http_session *session, const struct live_wait *wait, struct env_reply *reply) {
-    return false;
-}
-
-bool http_session_line(struct http_session *session, const struct live_wait *wait, struct env_reply *reply) {
-    return false;
-}
+SESSION_ABSENT(struct http_session *, http_session_open, (const char *where), NULL)
+SESSION_ABSENT(void, http_session_close, (struct http_session * session), )
+SESSION_ABSENT(bool, http_session_begin, (struct http_session * session, const char *path, const char *body), false)
+SESSION_ABSENT(bool, http_session_answer,
+               (struct http_session * session, const struct live_wait *wait, struct env_reply *reply), false)
+SESSION_ABSENT(bool, http_session_line,
+               (struct http_session * session, const struct live_wait *wait, struct env_reply *reply), false)
 
 #endif

@@ -1,12 +1,55 @@
-#include "harness/environment/live_env.h"
-
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/environment/env_live.h"
+#include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
+#include "harness/environment/http_session.h"
+#include "harness/environment/postgres_session.h"
+#include "harness/environment/redis_subscription.h"
+#include "harness/environment/zookeeper_session.h"
+#include "harness/scheduler/random.h"
 
-struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_options *options,
-                              const struct task *task, struct random random) {
+/* The state of a live environment, one for each task. */
+struct live_env {
+    struct env env; /* first: a struct env * is a struct live_env * */
+    struct env_live_options options;
+    struct live_task task;
+    struct random random;
+    /* By node: */
+    struct redis_session redis[ENV_LIVE_NODES];
+    struct redis_subscription subscriptions[ENV_LIVE_NODES];
+    struct postgres_session *postgres[ENV_LIVE_NODES];
+    struct http_session *posts[ENV_LIVE_NODES], *streams[ENV_LIVE_NODES];
+    struct adapter_session *adapter;
+    /* The last reply: */
+    redisReply *raw;
+    struct env_reply reply;
+    struct env_reply answer; /* a session's, which owns what it points to */
+    /* Of a worker: */
+    struct zookeeper_session *ensemble; /* its watchdog tends it */
+    struct live_env *watchdog;          /* NULL: none runs */
+    pthread_t thread;
+    /* Of a watchdog: */
+    struct live_env *worker;
+    void (*run)(struct env *, void *);
+    void *argument;
+    _Atomic bool stopping;
+};
+
+static struct live_env *live_env_of(struct env *env) {
+    return (struct live_env *)env;
+}
+
+static const struct live_env *live_env_of_const(const struct env *env) {
+    return (const struct live_env *)env;
+}
+
+/* A new environment for this task, with these random numbers and no connection yet. */
+static struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_options *options,
+                                     const struct task *task, struct random random) {
     struct live_env *live = calloc(1, sizeof *live);
     if (!live) abort();
     env_begin(&live->env, ops);
@@ -21,13 +64,6 @@ struct live_env *live_env_new(const struct env_ops *ops, const struct env_live_o
     return live;
 }
 
-void live_env_drop_reply(struct live_env *live) {
-    env_reply_free(&live->reply);
-    live->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
-    if (live->raw) freeReplyObject(live->raw);
-    live->raw = NULL;
-}
-
 static void close_postgres(struct live_env *live, int node) {
     if (live->postgres[node]) live_task_count_unawaited(&live->task);
     postgres_session_close(live->postgres[node]);
@@ -40,7 +76,7 @@ static void close_http(struct live_env *live, struct http_session **session) {
     *session = NULL;
 }
 
-void live_env_close_sessions(struct live_env *live) {
+static void live_env_close_sessions(struct live_env *live) {
     for (int node = 0; node < live->options.node_count; node++) {
         redis_session_close(&live->redis[node]);
         redis_subscription_close(&live->subscriptions[node]);
@@ -48,6 +84,68 @@ void live_env_close_sessions(struct live_env *live) {
         close_http(live, &live->posts[node]);
         close_http(live, &live->streams[node]);
     }
+}
+
+/* --- the watchdog: a thread of the client's process, which is a task with a place of its own on the shared page --- */
+
+static bool live_watchdog_stopping(const struct env *env) {
+    return atomic_load_explicit(&live_env_of_const(env)->stopping, memory_order_acquire);
+}
+
+static void watchdog_run(void *argument) {
+    struct live_env *live = argument;
+    task_begin(&live->task.task);
+    live->run(&live->env, live->argument);
+    env_reply_drop(&live->reply, &live->raw);
+    live_env_close_sessions(live);
+    task_end(&live->task.task, &live->worker->task.task);
+}
+
+static void *live_watchdog_main(void *argument) {
+    watchdog_run(argument);
+    return NULL;
+}
+
+static bool watchdog_begin(struct live_env *worker, struct live_env *live) {
+    const struct task *task = &live->task.task;
+    if (task->carrier) return task->carrier->start(task->carrier, task->place, watchdog_run, live);
+    return pthread_create(&worker->thread, NULL, live_watchdog_main, live) == 0;
+}
+
+static void watchdog_join(const struct live_env *worker, const struct live_env *live) {
+    const struct task *task = &live->task.task;
+    if (task->carrier) task->carrier->join(task->carrier, worker->task.task.place, task->place);
+    else pthread_join(worker->thread, NULL);
+}
+
+static void live_watchdog_stop(struct env *env) {
+    struct live_env *worker = live_env_of(env), *live = worker->watchdog;
+    if (!live) return;
+    atomic_store_explicit(&live->stopping, true, memory_order_release);
+    task_await_end(&worker->task.task, &live->task.task);
+    watchdog_join(worker, live);
+    free(live);
+    worker->watchdog = NULL;
+}
+
+static bool live_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
+    struct live_env *worker = live_env_of(env);
+    const struct env_live_options *options = &worker->options;
+    if (worker->watchdog && task_has_ended(&worker->watchdog->task.task)) live_watchdog_stop(env);
+    if (worker->watchdog || worker->worker || !options->watchdog.place) return false;
+    struct random random = random_split(options->worker.page->seed, options->stream * 2 + 2);
+    struct live_env *live = live_env_new(env->ops, options, &options->watchdog, random);
+    live->run = run;
+    live->argument = argument;
+    live->worker = worker;
+    task_announce(&live->task.task);
+    if (!watchdog_begin(worker, live)) {
+        atomic_store_explicit(&live->task.task.place->state, TASK_ABSENT, memory_order_release);
+        free(live);
+        return false;
+    }
+    worker->watchdog = live;
+    return true;
 }
 
 /* A lock that addresses a node that it does not have is wrong. */
@@ -62,7 +160,7 @@ static struct live_env *live_at(struct env *env, int node) {
 static const struct env_reply *live_command(struct env *env, int node, const char *command, size_t length,
                                             int64_t limit_ns, bool may_block) {
     struct live_env *live = live_at(env, node);
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     live->raw = redis_session_ask(&live->redis[node], command, length, limit_ns, may_block);
     if (live->raw) env_reply_fill(&live->reply, live->raw);
     return &live->reply;
@@ -81,7 +179,7 @@ static void live_unsubscribe(struct env *env, int node, const char *channel, siz
 static const struct env_reply *live_message(struct env *env, int node, int64_t limit_ns) {
     struct live_env *live = live_at(env, node);
     int64_t deadline_ns = live_task_deadline_ns(&live->task, limit_ns);
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     live->raw = redis_subscription_message(&live->subscriptions[node], deadline_ns);
     if (live->raw) env_reply_fill(&live->reply, live->raw->element[2]);
     return &live->reply;
@@ -94,7 +192,7 @@ static const struct env_reply *live_query(struct env *env, int node, const char 
                                           const char *const *parameters, size_t count, int64_t limit_ns,
                                           bool may_block) {
     struct live_env *live = live_at(env, node);
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     struct live_wait to_connect = live_wait_of(&live->task, live->task.reply_limit_ns, false);
     struct live_wait to_run = live_wait_of(&live->task, limit_ns, may_block);
     struct postgres_session **session = &live->postgres[node];
@@ -119,7 +217,7 @@ static const struct env_reply *live_post(struct env *env, int node, const char *
     struct live_env *live = live_at(env, node);
     struct live_wait limit = live_wait_of(&live->task, limit_ns, false);
     struct http_session **session = &live->posts[node];
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     if (http_begin(live, session, node, path, body) && http_session_answer(*session, &limit, &live->answer))
         return &live->answer;
     close_http(live, session);
@@ -137,7 +235,7 @@ static const struct env_reply *live_stream_line(struct env *env, int node, int64
     struct live_env *live = live_at(env, node);
     struct live_wait limit = live_wait_of(&live->task, limit_ns, true);
     struct http_session *session = live->streams[node];
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     if (session && http_session_line(session, &limit, &live->answer)) return &live->answer;
     return &live->reply;
 }
@@ -145,6 +243,80 @@ static const struct env_reply *live_stream_line(struct env *env, int node, int64
 static void live_stream_end(struct env *env, int node) {
     struct live_env *live = live_at(env, node);
     close_http(live, &live->streams[node]);
+}
+
+/* --- nodes that are an ensemble of ZooKeeper servers: one session, which the watchdog tends --- */
+
+static void ensemble_tend(struct env *env, void *session) {
+    zookeeper_session_tend(session, env, &live_env_of(env)->task);
+}
+
+static void live_ensemble_end(struct env *env) {
+    struct live_env *live = live_env_of(env);
+    if (!live->ensemble) return;
+    zookeeper_session_dismiss(live->ensemble);
+    live_watchdog_stop(env);
+    zookeeper_session_close(live->ensemble, &live->task);
+    live->ensemble = NULL;
+}
+
+/* The nodes as one list, "host:port,host:port"; the caller frees. */
+static char *addresses_of(const struct live_env *live) {
+    size_t room = 1;
+    int nodes = live->options.node_count;
+    for (int node = 0; node < nodes; node++) room += strlen(live->options.nodes[node]) + 1;
+    char *where = calloc(room, 1);
+    if (!where) abort();
+    for (int node = 0; node < nodes; node++) {
+        if (node > 0) strcat(where, ",");
+        strcat(where, live->options.nodes[node]);
+    }
+    return where;
+}
+
+/* A session that no watchdog tends would be SUSPENDED for ever: it is ended, and a later call may begin one. */
+static bool ensemble_begin(struct live_env *live, int64_t timeout_ms,
+                           void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
+    char *where = addresses_of(live);
+    live->ensemble = zookeeper_session_open(where, timeout_ms, changed, argument, &live->task);
+    free(where);
+    if (live->ensemble && live_watchdog_start(&live->env, ensemble_tend, live->ensemble)) return true;
+    zookeeper_session_close(live->ensemble, &live->task);
+    live->ensemble = NULL;
+    return false;
+}
+
+static enum env_session_state live_ensemble_state(struct env *env) {
+    const struct live_env *live = live_env_of(env);
+    return live->ensemble ? zookeeper_session_state(live->ensemble) : ENV_SESSION_LOST;
+}
+
+static enum outcome live_ensemble_open(struct env *env, int64_t timeout_ms,
+                                       void (*changed)(struct env *, enum env_session_state, void *), void *argument) {
+    struct live_env *live = live_env_of(env);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, live->task.reply_limit_ns);
+    if (live_ensemble_state(env) == ENV_SESSION_LOST) {
+        live_ensemble_end(env);
+        if (!ensemble_begin(live, timeout_ms, changed, argument)) return OUTCOME_UNKNOWN;
+    }
+    while (live_ensemble_state(env) == ENV_SESSION_SUSPENDED)
+        if (!zookeeper_session_await_news(live->ensemble, &live->task, deadline_ns)) break;
+    return zookeeper_session_timeout_ms(live->ensemble) == timeout_ms ? OUTCOME_OK : OUTCOME_UNKNOWN;
+}
+
+static const struct env_reply *live_ensemble_request(struct env *env, enum env_tree_verb verb, const char *path) {
+    struct live_env *live = live_env_of(env);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, live->task.reply_limit_ns);
+    env_reply_drop(&live->reply, &live->raw);
+    live->answer = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    if (live->ensemble) live->answer = zookeeper_session_ask(live->ensemble, verb, path, &live->task, deadline_ns);
+    return &live->answer;
+}
+
+static bool live_ensemble_await_news(struct env *env, int64_t limit_ns) {
+    struct live_env *live = live_env_of(env);
+    int64_t deadline_ns = live_task_deadline_ns(&live->task, limit_ns);
+    return live->ensemble && zookeeper_session_await_news(live->ensemble, &live->task, deadline_ns);
 }
 
 /* --- the adapter --- */
@@ -163,7 +335,7 @@ static int64_t live_adapter_mono_ns(struct env *env, int64_t adapter_ns) {
 static const struct env_reply *live_adapter_receive(struct env *env, int64_t limit_ns) {
     struct live_env *live = live_env_of(env);
     struct live_wait limit = live_wait_of(&live->task, limit_ns, true);
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     if (!live->adapter) return &live->reply;
     live->answer = adapter_session_receive(live->adapter, &limit);
     return &live->answer;
@@ -272,7 +444,7 @@ void env_live_close(struct env *env) {
     live_ensemble_end(env);
     live_watchdog_stop(env);
     adapter_session_close(live->adapter);
-    live_env_drop_reply(live);
+    env_reply_drop(&live->reply, &live->raw);
     live_env_close_sessions(live);
     free(live);
 }

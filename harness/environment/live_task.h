@@ -36,3 +36,9 @@ void live_task_sleep_until(struct live_task *self, int64_t deadline_ns);
 void live_task_count_sent(const struct live_task *self);
 /* The same; and the task may give its turn back before that has arrived, which no other task may overtake. */
 void live_task_count_unawaited(const struct live_task *self);
+
+/* A function of a session in a program that is built without the library for it: it does nothing but return this. */
+#define SESSION_ABSENT(result, name, parameters, ...)                                                                  \
+    result name parameters {                                                                                           \
+        return __VA_ARGS__;                                                                                            \
+    }

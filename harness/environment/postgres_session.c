@@ -143,16 +143,12 @@ bool postgres_session_run(struct postgres_session *session, const char *statemen
 #else /* without the library there is no session, and no parameter counts */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-struct postgres_session *postgres_session_open(const char *where, const struct live_wait *wait) {
-    return NULL;
-}
-
-void postgres_session_close(struct postgres_session *session) {
-}
-
-bool postgres_session_run(struct postgres_session *session, const char *statement, const char *const *parameters,
-                          size_t count, const struct live_wait *wait, struct env_reply *reply) {
-    return false;
-}
+SESSION_ABSENT(struct postgres_session *, postgres_session_open, (const char *where, const struct live_wait *wait),
+               NULL)
+SESSION_ABSENT(void, postgres_session_close, (struct postgres_session * session), )
+SESSION_ABSENT(bool, postgres_session_run,
+               (struct postgres_session * session, const char *statement, const char *const *parameters, size_t count,
+                const struct live_wait *wait, struct env_reply *reply),
+               false)
 
 #endif

@@ -36,29 +36,21 @@ static bool word_take(struct word *word, const char *format, size_t length, va_l
         word->length = length;
         return length > 0;
     }
-    if (length == 2 && memcmp(format, "%b", 2) == 0) {
-        word->text = va_arg(*arguments, const char *);
-        word->length = va_arg(*arguments, size_t);
-        return true;
-    }
-    if (length == 2 && memcmp(format, "%s", 2) == 0) {
-        word->text = va_arg(*arguments, const char *);
-        word->length = strlen(word->text);
-        return true;
-    }
-    if (length == 2 && memcmp(format, "%d", 2) == 0) {
-        word_of_number(word, va_arg(*arguments, int));
-        return true;
-    }
-    if (length == 2 && memcmp(format, "%u", 2) == 0) {
-        word_of_number(word, va_arg(*arguments, unsigned));
-        return true;
-    }
     if (length == 4 && memcmp(format, "%lld", 4) == 0) {
         word_of_number(word, va_arg(*arguments, long long));
         return true;
     }
-    return false;
+    if (length != 2 || format[0] != '%') return false;
+    switch (format[1]) {
+    case 'd': word_of_number(word, va_arg(*arguments, int)); return true;
+    case 'u': word_of_number(word, va_arg(*arguments, unsigned)); return true;
+    case 'b':
+    case 's':
+        word->text = va_arg(*arguments, const char *);
+        word->length = format[1] == 'b' ? va_arg(*arguments, size_t) : strlen(word->text);
+        return true;
+    default: return false;
+    }
 }
 
 /* The number of words; 0: the format is for hiredis. */

@@ -1,8 +1,9 @@
 #include "harness/environment/redis_push.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "harness/scheduler/grown.h"
 
 bool redis_push_is(const redisReply *reply, const char *kind) {
     return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 && reply->element[0]->type == REDIS_REPLY_STRING &&
@@ -10,10 +11,8 @@ bool redis_push_is(const redisReply *reply, const char *kind) {
 }
 
 void redis_push_keep(struct redis_push_buffer *buffer, redisReply *push) {
-    redisReply **pushes = realloc(buffer->pushes, (buffer->count + 1) * sizeof *pushes);
-    if (!pushes) abort();
-    pushes[buffer->count++] = push;
-    buffer->pushes = pushes;
+    buffer->pushes = grown(buffer->pushes, buffer->count + 1, &buffer->room, sizeof *buffer->pushes);
+    buffer->pushes[buffer->count++] = push;
 }
 
 redisReply *redis_push_take(struct redis_push_buffer *buffer) {

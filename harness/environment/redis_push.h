@@ -9,7 +9,7 @@
 
 struct redis_push_buffer {
     redisReply **pushes;
-    size_t count;
+    size_t count, room;
 };
 
 /* Whether a reply is a push of this kind: "message", "subscribe" or "unsubscribe", in any case. */

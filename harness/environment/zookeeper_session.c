@@ -12,6 +12,7 @@
 #include <time.h>
 #include <zookeeper.h>
 
+#include "harness/scheduler/grown.h"
 #include "harness/scheduler/wakeup.h"
 
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
@@ -34,7 +35,7 @@ struct zookeeper_session {
     struct env_reply reply; /* to it */
     struct env_reply *items;
     char **texts;
-    size_t text_count;
+    size_t text_count, text_room;
 };
 
 /* What the library passes to a callback; the request may have been given up by then. */
@@ -78,15 +79,14 @@ static void zookeeper_reply_drop(struct zookeeper_session *session) {
     free(session->items);
     session->texts = NULL;
     session->items = NULL;
-    session->text_count = 0;
+    session->text_count = session->text_room = 0;
     session->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
 }
 
 static struct env_reply text_reply(struct zookeeper_session *session, enum env_reply_kind kind, const char *text) {
-    char **texts = realloc(session->texts, (session->text_count + 1) * sizeof *texts);
     char *copy = strdup(text);
-    if (!texts || !copy) abort();
-    session->texts = texts;
+    if (!copy) abort();
+    session->texts = grown(session->texts, session->text_count + 1, &session->text_room, sizeof *session->texts);
     session->texts[session->text_count++] = copy;
     return (struct env_reply){.kind = kind, .text = copy, .length = strlen(copy)};
 }
@@ -97,24 +97,19 @@ static struct env_reply items_reply(struct zookeeper_session *session, size_t co
     return (struct env_reply){.kind = ENV_REPLY_ARRAY, .items = session->items, .count = count};
 }
 
-/* The connection or the session ended, or the client closes: it is unknown whether the request was carried out. */
-static bool is_unknown(int status) {
+/* Anything but success. When the connection or the session ended, or the client closes, it is unknown whether the
+ * request was carried out. */
+static struct env_reply failure_reply(struct zookeeper_session *session, int status) {
     switch (status) {
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZSESSIONEXPIRED:
     case ZSESSIONMOVED:
     case ZINVALIDSTATE:
-    case ZCLOSING: return true;
-    default: return false;
+    case ZCLOSING: return (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
+    case ZNONODE: return (struct env_reply){.kind = ENV_REPLY_NIL};
+    default: return text_reply(session, ENV_REPLY_ERROR, zerror(status));
     }
-}
-
-/* Anything but success. */
-static struct env_reply failure_reply(struct zookeeper_session *session, int status) {
-    if (is_unknown(status)) return (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
-    if (status == ZNONODE) return (struct env_reply){.kind = ENV_REPLY_NIL};
-    return text_reply(session, ENV_REPLY_ERROR, zerror(status));
 }
 
 /* The session that waits for this answer, a success. NULL: the answer is a failure, which is the reply now, or the
@@ -381,36 +376,21 @@ bool zookeeper_session_await_news(struct zookeeper_session *session, struct live
 #else /* without the library there is no session, and no parameter counts */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-struct zookeeper_session *zookeeper_session_open(const char *where, int64_t timeout_ms,
-                                                 void (*changed)(struct env *, enum env_session_state, void *),
-                                                 void *argument, struct live_task *caller) {
-    return NULL;
-}
-
-void zookeeper_session_close(struct zookeeper_session *session, struct live_task *caller) {
-}
-
-void zookeeper_session_tend(struct zookeeper_session *session, struct env *env, struct live_task *caller) {
-}
-
-void zookeeper_session_dismiss(struct zookeeper_session *session) {
-}
-
-enum env_session_state zookeeper_session_state(struct zookeeper_session *session) {
-    return ENV_SESSION_LOST;
-}
-
-int64_t zookeeper_session_timeout_ms(struct zookeeper_session *session) {
-    return 0;
-}
-
-struct env_reply zookeeper_session_ask(struct zookeeper_session *session, enum env_tree_verb verb, const char *path,
-                                       struct live_task *caller, int64_t deadline_ns) {
-    return (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
-}
-
-bool zookeeper_session_await_news(struct zookeeper_session *session, struct live_task *caller, int64_t deadline_ns) {
-    return false;
-}
+SESSION_ABSENT(struct zookeeper_session *, zookeeper_session_open,
+               (const char *where, int64_t timeout_ms, void (*changed)(struct env *, enum env_session_state, void *),
+                void *argument, struct live_task *caller),
+               NULL)
+SESSION_ABSENT(void, zookeeper_session_close, (struct zookeeper_session * session, struct live_task *caller), )
+SESSION_ABSENT(void, zookeeper_session_tend,
+               (struct zookeeper_session * session, struct env *env, struct live_task *caller), )
+SESSION_ABSENT(void, zookeeper_session_dismiss, (struct zookeeper_session * session), )
+SESSION_ABSENT(enum env_session_state, zookeeper_session_state, (struct zookeeper_session * session), ENV_SESSION_LOST)
+SESSION_ABSENT(int64_t, zookeeper_session_timeout_ms, (struct zookeeper_session * session), 0)
+SESSION_ABSENT(struct env_reply, zookeeper_session_ask,
+               (struct zookeeper_session * session, enum env_tree_verb verb, const char *path, struct live_task *caller,
+                int64_t deadline_ns),
+               (struct env_reply){.kind = ENV_REPLY_UNKNOWN})
+SESSION_ABSENT(bool, zookeeper_session_await_news,
+               (struct zookeeper_session * session, struct live_task *caller, int64_t deadline_ns), false)
 
 #endif

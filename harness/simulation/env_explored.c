@@ -39,13 +39,6 @@ static int64_t explored_mono_ns(const struct env *env);
 
 /* --- replies --- */
 
-static void reply_drop(struct explored_task *task) {
-    env_reply_free(&task->reply);
-    task->reply = (struct env_reply){.kind = ENV_REPLY_UNKNOWN};
-    if (task->raw) freeReplyObject(task->raw);
-    task->raw = NULL;
-}
-
 redisReply *world_store_exchange(struct world *world, const char *command, size_t length) {
     void *request = NULL, *reply = NULL;
     struct resource_access access;
@@ -255,7 +248,7 @@ static bool explored_command_run(struct explored_task *task, struct sent_command
     struct world *world = task->world;
     const struct client *work = &explored_client_of(task)->work;
     bool sits = command.may_block && limit_ns != INT64_MAX, to_node = command.node != WORLD_RESOURCE;
-    reply_drop(task);
+    env_reply_drop(&task->reply, &task->raw);
     task->command = command;
     task->command.client = task->number / TASKS_PER_CLIENT;
     task->command.by_watchdog = task->number % TASKS_PER_CLIENT != 0;
@@ -274,7 +267,8 @@ static bool explored_command_run(struct explored_task *task, struct sent_command
     if (world->opening) explored_task_deliver(task, false);
     else wait_as(task, EXPLORED_TASK_SENDING, deadline_after(task, limit_ns));
     /* A reply that comes after its code has given the command up comes on a connection that nobody reads any more. */
-    if (task->raw && task->reply_held_until_ns > shared_page_mono_ns(world->page)) reply_drop(task);
+    if (task->raw && task->reply_held_until_ns > shared_page_mono_ns(world->page))
+        env_reply_drop(&task->reply, &task->raw);
     if (task->raw && task->arrived && task->answered_ns > task->arrived_ns) task->attempt_ns = task->answered_ns;
     if (task->raw) return true;
     /* Its task has given it up while it was on its way: it arrives late, or is lost if there are too many late
@@ -355,14 +349,14 @@ static const struct env_reply *explored_message(struct env *env, int node, int64
     struct explored_task *task = explored_task_of(env);
     struct listener *listener = &task->listeners[node];
     int64_t deadline_ns = deadline_after(task, limit_ns);
-    reply_drop(task);
+    env_reply_drop(&task->reply, &task->raw);
     if (is_gone(task) || listener->channels == 0) return &task->reply; /* the connection was lost */
     do {
         if (listener->pushes.count == 0) {
             task->command.node = node;
             wait_as(task, EXPLORED_TASK_LISTENING, deadline_ns);
         }
-        reply_drop(task);
+        env_reply_drop(&task->reply, &task->raw);
         task->raw = redis_push_take(&listener->pushes);
     } while (task->raw && !redis_push_is(task->raw, "message") && !is_gone(task));
     task->attempt_ns = task->raw ? listener->pushed_ns : NO_ATTEMPT;
@@ -442,7 +436,7 @@ static bool explored_watchdog_stopping(const struct env *env) {
 static void watchdog_main(void *argument) {
     struct explored_task *task = argument;
     task->run(&task->env, task->argument);
-    reply_drop(task);
+    env_reply_drop(&task->reply, &task->raw);
 }
 
 static bool explored_watchdog_start(struct env *env, void (*run)(struct env *, void *), void *argument) {
@@ -504,7 +498,7 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
 /* Frees what a task kept of the schedule. Its connections stay open, except those with an outstanding reply. */
 static void explored_env_reset(struct explored_task *task) {
     bool waited_on = task->arrived && task->command.may_block && !task->raw && task->command.node != WORLD_RESOURCE;
-    reply_drop(task);
+    env_reply_drop(&task->reply, &task->raw);
     if (waited_on) node_connection_close(&task->connections[task->command.node]);
     for (int node = 0; node < task->world->settings.nodes; node++) listener_drop(&task->listeners[node]);
     task->arrived = false;
