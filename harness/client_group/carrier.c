@@ -28,11 +28,8 @@ struct carried_task {
     struct carried_task *joiner; /* waits for its end */
 };
 
-static struct carrier *carrier_of(struct task_carrier *tasks) {
-    return (struct carrier *)tasks;
-}
-
-static struct carried_task *carried_of(struct carrier *carrier, const struct task_slot *slot) {
+static struct carried_task *carried_of(struct task_carrier *tasks, const struct task_slot *slot) {
+    struct carrier *carrier = (struct carrier *)tasks;
     return &carrier->carried[slot - carrier->first];
 }
 
@@ -76,7 +73,7 @@ static void carrier_watch(const struct carried_task *task) {
 
 static bool carried_await_readable(struct task_carrier *tasks, const struct task_slot *slot, int fd,
                                    int64_t deadline_ns) {
-    struct carried_task *task = carried_of(carrier_of(tasks), slot);
+    struct carried_task *task = carried_of(tasks, slot);
     task->fd = fd;
     task->readable = false;
     carrier_watch(task);
@@ -85,17 +82,17 @@ static bool carried_await_readable(struct task_carrier *tasks, const struct task
 }
 
 static void carried_sleep_until(struct task_carrier *tasks, const struct task_slot *slot, int64_t deadline_ns) {
-    struct carried_task *task = carried_of(carrier_of(tasks), slot);
+    struct carried_task *task = carried_of(tasks, slot);
     if (!task->wakes_at_once) wait_for(task, WAITS_FOR_TIME, deadline_ns);
     task->wakes_at_once = false;
 }
 
 static void carried_await_driver(struct task_carrier *tasks, const struct task_slot *slot) {
-    wait_for(carried_of(carrier_of(tasks), slot), WAITS_FOR_DRIVER, INT64_MAX);
+    wait_for(carried_of(tasks, slot), WAITS_FOR_DRIVER, INT64_MAX);
 }
 
 static void carried_wake(struct task_carrier *tasks, const struct task_slot *sleeper) {
-    struct carried_task *task = carried_of(carrier_of(tasks), sleeper);
+    struct carried_task *task = carried_of(tasks, sleeper);
     if (task->waits_for == WAITS_FOR_TIME) let_go_on(task);
     else task->wakes_at_once = true;
 }
@@ -111,7 +108,7 @@ static void carried_run(void *argument) {
 }
 
 void carrier_add(struct carrier *carrier, const struct task_slot *slot, void (*run)(void *), void *argument) {
-    struct carried_task *task = carried_of(carrier, slot);
+    struct carried_task *task = carried_of(&carrier->tasks, slot);
     task->run = run;
     task->argument = argument;
     task->wakes_at_once = false;
@@ -122,14 +119,14 @@ void carrier_add(struct carrier *carrier, const struct task_slot *slot, void (*r
 
 static bool carried_start(struct task_carrier *tasks, const struct task_slot *second, void (*run)(void *),
                           void *argument) {
-    carrier_add(carrier_of(tasks), second, run, argument);
+    carrier_add((struct carrier *)tasks, second, run, argument);
     return true;
 }
 
 static void carried_join(struct task_carrier *tasks, const struct task_slot *first, const struct task_slot *second) {
-    struct carried_task *task = carried_of(carrier_of(tasks), second);
+    struct carried_task *task = carried_of(tasks, second);
     if (!task->coroutine.active) return;
-    task->joiner = carried_of(carrier_of(tasks), first);
+    task->joiner = carried_of(tasks, first);
     wait_for(task->joiner, WAITS_FOR_END, INT64_MAX);
 }
 

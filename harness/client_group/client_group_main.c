@@ -16,6 +16,7 @@
 #include "harness/client_group/carrier.h"
 #include "harness/process/descriptor_limit.h"
 #include "harness/process/zygote_service.h"
+#include "harness/scheduler/grown.h"
 
 enum { TASKS_PER_CLIENT = 2 };
 
@@ -45,16 +46,15 @@ static void member_run(void *argument) {
 /* Reads the members' actors; false: the file cannot be read, or holds something else. */
 static bool members_read(struct client_group *group, const struct client_arguments *arguments) {
     FILE *file = fopen(arguments->actors, "re");
+    size_t room = 0;
     int64_t actor;
     int got;
     while (file && (got = fscanf(file, "%" SCNd64, &actor)) == 1) {
-        struct group_member *members = realloc(group->members, ((size_t)group->count + 1) * sizeof *members);
-        if (!members) abort();
-        group->members = members;
-        members[group->count] = (struct group_member){.arguments = *arguments};
-        members[group->count].arguments.actor = actor;
-        members[group->count].arguments.task += TASKS_PER_CLIENT * group->count;
-        group->count++;
+        group->members = grown(group->members, (size_t)group->count + 1, &room, sizeof *group->members);
+        struct group_member *member = &group->members[group->count];
+        *member = (struct group_member){.arguments = *arguments};
+        member->arguments.actor = actor;
+        member->arguments.task += TASKS_PER_CLIENT * group->count++;
     }
     if (file) fclose(file);
     return file && got == EOF && group->count > 0;

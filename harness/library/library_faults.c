@@ -14,15 +14,13 @@ static bool allows_link(const struct library_world *world, struct choice fault) 
     return due && link->answers.count == 0 && !link->is_push && link->server.server->kind->busy;
 }
 
-static bool allows_server(const struct server_kind *kind, enum choice_kind fault) {
-    return fault == CHOICE_CLOCK_JUMP ? !kind->is_still : kind->restarts;
-}
-
 bool library_allows(const struct library_world *world, struct choice fault) {
     if (choice_has_amount(fault.kind) && fault.amount == 0) return false;
-    if (choice_strikes(fault.kind, TARGET_NODE))
-        return fault.who >= 0 && fault.who < world->settings.nodes &&
-               allows_server(world->servers[fault.who].kind, fault.kind);
+    if (choice_strikes(fault.kind, TARGET_NODE)) {
+        if (fault.who < 0 || fault.who >= world->settings.nodes) return false;
+        const struct server_kind *kind = world->servers[fault.who].kind;
+        return fault.kind == CHOICE_CLOCK_JUMP ? !kind->is_still : kind->restarts;
+    }
     if (!choice_strikes(fault.kind, TARGET_CLIENT)) return allows_link(world, fault);
     return fault.who >= 0 && fault.who < world->workload.clients && world->clients[fault.who].runs &&
            !library_is_paused(world, fault.who);

@@ -18,12 +18,19 @@ struct driven_task {
     int64_t suspended_at_ns; /* by the trial's clock; only while there is a reason */
 };
 
+struct server_clock {
+    int fd;                  /* -1: the machine's clock */
+    struct clock_page *page; /* the same file, mapped */
+    int64_t offset_ns;
+    int64_t drift_ppm, since_ns; /* the drift counts from this stamp of the trial's clock on */
+};
+
 struct scheduler {
     struct shared_page *page;
     struct random random;
-    struct server_clocks *server_clocks;
     struct fence *fence;
     int servers;
+    struct server_clock server_clocks[SERVERS_MAX];
     int yield_fd;
     int signal_fd; /* -1: none */
     int64_t patience_ns;
@@ -46,3 +53,12 @@ static inline int reasons_count(int *reasons, bool more) {
     else if (*reasons > 0) --*reasons;
     return *reasons;
 }
+
+/* --- server_clocks.c: the wall clocks of a trial's servers --- */
+
+/* The clock of the server that is the next one: the file at `path`, which is written at once; NULL: the machine's
+ * clock. False with *error. */
+bool server_clocks_add(struct scheduler *scheduler, const char *path, struct history_error *error);
+/* Writes the trial's present time into every file. False: one could not be written. */
+bool server_clocks_write(const struct scheduler *scheduler);
+void server_clocks_close(struct scheduler *scheduler);

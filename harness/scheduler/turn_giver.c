@@ -11,7 +11,6 @@
 #include "harness/scheduler/fence.h"
 #include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/scheduler_state.h"
-#include "harness/scheduler/server_clocks.h"
 #include "harness/scheduler/wakeup.h"
 
 enum { REAL_POLL_NS = HANG_LIMIT_LOOK_MS * CLOCK_NS_PER_MS };
@@ -54,7 +53,6 @@ struct scheduler *scheduler_open(const char *path, struct history_error *error) 
     scheduler->ready = array_new(page->task_count, sizeof *scheduler->ready);
     scheduler->polled_task = array_new(page->task_count, sizeof *scheduler->polled_task);
     scheduler->polled = array_new(page->task_count + 2, sizeof *scheduler->polled);
-    scheduler->server_clocks = server_clocks_open(page);
     scheduler->fence = fence_open(page);
     scheduler->random = random_split(page->seed, 0);
     scheduler->signal_fd = -1;
@@ -76,7 +74,7 @@ void scheduler_close(struct scheduler *scheduler) {
     free(scheduler->ready);
     free(scheduler->polled_task);
     free(scheduler->polled);
-    server_clocks_close(scheduler->server_clocks);
+    server_clocks_close(scheduler);
     fence_close(scheduler->fence);
     if (scheduler->yield_fd >= 0) close(scheduler->yield_fd);
     shared_page_close(scheduler->page);
@@ -108,11 +106,9 @@ int64_t scheduler_wall_ns(const struct scheduler *scheduler) {
 
 int scheduler_add_server(struct scheduler *scheduler, const char *clock_path, const char *socket_path,
                          struct history_error *error) {
-    int server = server_clocks_add(scheduler->server_clocks, clock_path, error);
-    if (server < 0) return -1;
+    if (!server_clocks_add(scheduler, clock_path, error)) return -1;
     fence_add_server(scheduler->fence, socket_path);
-    scheduler->servers++;
-    return server;
+    return scheduler->servers++;
 }
 
 struct shared_page *scheduler_page(const struct scheduler *scheduler) {
@@ -247,10 +243,6 @@ static void give_turn(struct scheduler *scheduler, int task, enum task_state sta
     wakeup_send(scheduler->driven[task].turn_fd);
 }
 
-static bool is_parked(enum task_state state) {
-    return state == TASK_IDLE || state == TASK_HELD || state == TASK_GONE;
-}
-
 /* The tasks that a run waits for. */
 struct awaited {
     const int *tasks;
@@ -260,8 +252,10 @@ struct awaited {
 
 static bool have_parked(const struct scheduler *scheduler, const struct awaited *awaited) {
     int parked = 0;
-    for (int each = 0; each < awaited->count; each++)
-        parked += is_parked(scheduler_state(scheduler, awaited->tasks[each]));
+    for (int each = 0; each < awaited->count; each++) {
+        enum task_state state = scheduler_state(scheduler, awaited->tasks[each]);
+        parked += state == TASK_IDLE || state == TASK_HELD || state == TASK_GONE;
+    }
     return parked > 0 && (awaited->first || parked == awaited->count);
 }
 
@@ -359,10 +353,10 @@ static bool is_awaited(const struct scheduler *scheduler, int64_t mono_ns) {
 static bool clock_move(struct scheduler *scheduler, int64_t mono_ns) {
     assert(mono_ns > scheduler_mono_ns(scheduler)); /* a trial's time never goes back */
     for (int server = 0; server < scheduler->servers; server++)
-        if (server_clocks_has_file(scheduler->server_clocks, server)) fence_mark_clock(scheduler->fence, server);
+        if (scheduler->server_clocks[server].fd >= 0) fence_mark_clock(scheduler->fence, server);
     atomic_store_explicit(&scheduler->page->mono_ns, mono_ns, memory_order_release);
     if (is_awaited(scheduler, mono_ns)) fence_mark_unsettled(scheduler->fence);
-    return server_clocks_write(scheduler->server_clocks);
+    return server_clocks_write(scheduler);
 }
 
 static bool waits_until_deadline(const struct scheduler *scheduler, int task) {

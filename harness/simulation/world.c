@@ -203,11 +203,6 @@ static void explored_task_step(struct world *world, struct explored_task *task) 
     client_traces_look(world, &world->clients[task->number / TASKS_PER_CLIENT]);
 }
 
-static void quiet_begin(struct world *world) {
-    world->quiet = true;
-    world_record(world, (struct history_record){.kind = HISTORY_PHASE, .name = world->names.quiet});
-}
-
 bool world_apply(struct search_world *search, struct choice choice) {
     struct world *world = (struct world *)search;
     assert(world_allows(search, choice));
@@ -217,7 +212,10 @@ bool world_apply(struct search_world *search, struct choice choice) {
     case CHOICE_LATE: late_arrive(world, &world->late[choice.who]); break;
     case CHOICE_STREAM: stream_step(world, choice.who); break;
     case CHOICE_CLOCK: clock_advance(world); break;
-    case CHOICE_QUIET: quiet_begin(world); break;
+    case CHOICE_QUIET:
+        world->quiet = true;
+        world_record(world, (struct history_record){.kind = HISTORY_PHASE, .name = world->names.quiet});
+        break;
     default: world_fault_apply(world, choice); break;
     }
     return true;

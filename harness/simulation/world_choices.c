@@ -43,7 +43,6 @@ static int64_t explored_task_deadline_ns(const struct explored_task *task, bool 
     return paused ? until_ns : sooner(until_ns, task->deadline_ns, now);
 }
 
-/* The next moment at which anything can change; or INT64_MAX. */
 int64_t world_next_deadline_ns(const struct world *world) {
     int64_t now = world_now_ns(world), until_ns = INT64_MAX;
     for (int each = 0; each < world->client_count; each++) {
@@ -97,10 +96,14 @@ static bool fits_in_clock(int64_t offset_ns, int64_t step_ms) {
     return step_ms >= -most_ms - offset_ms && step_ms <= most_ms - offset_ms;
 }
 
+/* Whether it is a task of a client that is there. */
+static bool is_task(const struct world *world, int number) {
+    return number >= 0 && number < TASKS_PER_CLIENT * world->client_count &&
+           !world->clients[number / TASKS_PER_CLIENT].gone;
+}
+
 static bool is_on_its_way(const struct world *world, int number) {
-    if (number < 0 || number >= TASKS_PER_CLIENT * world->client_count ||
-        world->clients[number / TASKS_PER_CLIENT].gone)
-        return false;
+    if (!is_task(world, number)) return false;
     const struct explored_task *task = world_task_const(world, number);
     return task->state == EXPLORED_TASK_SENDING && task->command.kind == COMMAND_REQUEST && !task->held_until_ns;
 }
@@ -119,11 +122,6 @@ static bool is_node(const struct world *world, int number) {
     return number >= 0 && number < world->settings.nodes;
 }
 
-static bool client_clock_jumps(const struct world *world, int number, int64_t step_ms) {
-    return client_lives(world, number) &&
-           fits_in_clock(atomic_load(&world->clients[number].work.place->wall_offset_ns), step_ms);
-}
-
 static bool server_clock_jumps(const struct world *world, int number, int64_t step_ms) {
     if (!is_node(world, number)) return false;
     const struct explored_node *node = &world->nodes[number];
@@ -132,13 +130,6 @@ static bool server_clock_jumps(const struct world *world, int number, int64_t st
 
 static bool is_following(const struct world *world, int number) {
     return number >= 0 && replica_follows(world, replica_node(number), replica_server(number));
-}
-
-static bool has_message(const struct world *world, int number) {
-    if (number < 0 || number >= TASKS_PER_CLIENT * world->client_count ||
-        world->clients[number / TASKS_PER_CLIENT].gone)
-        return false;
-    return world_message_node(world, number) >= 0;
 }
 
 /* Whether no pause, held request, late command or stalled replica lasts any more. */
@@ -170,7 +161,9 @@ bool world_allows(const struct search_world *search, struct choice choice) {
         return client_lives(world, who) && !world->clients[who].paused_until_ns && fits_in_time(world, choice.amount);
     case CHOICE_PAUSE_BEFORE_SEND: return is_about_to_send(world, who) && fits_in_time(world, choice.amount);
     case CHOICE_CRASH: return client_lives(world, who);
-    case CHOICE_CLIENT_CLOCK_JUMP: return client_clock_jumps(world, who, choice.amount);
+    case CHOICE_CLIENT_CLOCK_JUMP:
+        return client_lives(world, who) &&
+               fits_in_clock(atomic_load(&world->clients[who].work.place->wall_offset_ns), choice.amount);
     case CHOICE_STREAM: return is_following(world, who) && stream_enabled(world, who);
     case CHOICE_FAILOVER: return is_following(world, who) && !world->nodes[replica_node(who)].leads;
     case CHOICE_STALL_REPLICA: return is_following(world, who) && fits_in_time(world, choice.amount);
@@ -179,7 +172,7 @@ bool world_allows(const struct search_world *search, struct choice choice) {
     case CHOICE_RESTART_EMPTY: return is_node(world, who);
     case CHOICE_DUPLICATE_REQUEST: return is_on_its_way(world, who) && world->late_count < WORLD_LATE;
     case CHOICE_QUIET: return !world->quiet && no_fault_lasts(world);
-    case CHOICE_LOSE_MESSAGE: return has_message(world, who);
+    case CHOICE_LOSE_MESSAGE: return is_task(world, who) && world_message_node(world, who) >= 0;
     case CHOICE_ERROR_REPLY:
         return is_on_its_way(world, who) && world_task_const(world, who)->command.node != WORLD_RESOURCE;
     case CHOICE_LOSE_REPLY:

@@ -86,8 +86,7 @@ class Driven:
     def run(self, *awaited: Puppet, until_ms: float | None = None, first: bool = False) -> RunResult:
         tasks = (c.c_int * len(awaited))(*[each.number for each in awaited])
         until_ns = FOREVER if until_ms is None else int(until_ms * MS)
-        name = "run_to_first" if first else "run"
-        return RunResult(self.call(name, tasks, len(awaited), until_ns, TURN_LIMIT_MS))
+        return RunResult(self.call("run", tasks, len(awaited), first, until_ns, TURN_LIMIT_MS))
 
     @property
     def now_ms(self) -> float:

@@ -201,7 +201,7 @@ def test_who_keeps_the_turn_is_stuck(there: Driven) -> None:
     task = there.puppet()
     task.keeps_turn = True
     tasks = (c.c_int * 1)(task.number)
-    assert RunResult(there.call("run", tasks, 1, 2**63 - 1, 50)) == RunResult.STUCK
+    assert RunResult(there.call("run", tasks, 1, False, 2**63 - 1, 50)) == RunResult.STUCK
     assert len(task.turns) == 1
 
 
@@ -210,7 +210,7 @@ def test_who_keeps_the_turn_when_it_is_asked_is_stuck(there: Driven) -> None:
     task.keeps_turn = True
     task.slot.deadline_ns, task.slot.state = 100 * MS, WAITING
     tasks = (c.c_int * 1)(task.number)
-    assert RunResult(there.call("run", tasks, 1, 2**63 - 1, 50)) == RunResult.STUCK
+    assert RunResult(there.call("run", tasks, 1, False, 2**63 - 1, 50)) == RunResult.STUCK
     assert task.turns == [(PROBING, 0)]
 
 
