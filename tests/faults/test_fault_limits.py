@@ -1,4 +1,4 @@
-"""Limits that only guard against hanging, in C (hang_limit.h, real_time.h) and in Python (hang_limit.py): they count
+"""Limits that only guard against hanging, in C (hang_limit.h) and in Python (hang_limit.py): they count
 the time that passes while their process runs, not the number of looks, and not a time in which the machine stood
 still."""
 
@@ -14,17 +14,18 @@ from lockstorm.base import paths
 from lockstorm.base.hang_limit import HangLimit, await_readable
 from lockstorm.native.library import library
 
+MS = 1_000_000  # ns
 SLEEP = re.compile(r"\b(nanosleep|clock_nanosleep|usleep|sleep|thrd_sleep)\s*\(|\bpoll\s*\(\s*NULL\b")
 
 PAUSES_ADDED_UP = re.compile(r"\+=\s*(?:\w*_)?(?:POLL|PAUSE|NAP)_(?:US|MS|NS)\b")
 
 # Every C file that sleeps between two looks, with the clock that ends its waiting.
 SLEEPING = {
-    "faults/common/real_time.c": "the deadline of real_time_pause",
     "harness/environment/adapter_session.c": "hang_limit_deadline_ns",
     "harness/environment/http_session.c": "libcurl's limit for connecting",
     "harness/history/history_json.c": "no limit: follows a history until it has ended",
     "harness/process/reaper_main.c": "now_s",
+    "harness/scheduler/hang_limit.c": "the deadline of hang_limit_pause",
     "harness/scheduler/quiescence.c": "hang_limit_deadline_ns",
     "harness/scheduler/task_stops.c": "hang_limit_deadline_ns",
     "harness/supervisor/supervisor_main.c": "no limit: a program that waits for what comes from outside",
@@ -32,33 +33,34 @@ SLEEPING = {
 }
 
 
-def pause(until_ms: int, pause_us: int) -> bool:
-    function = library().real_time_pause
+def pause(until_ns: int, pause_us: int) -> bool:
+    function = library().hang_limit_pause
     function.restype, function.argtypes = ctypes.c_bool, [ctypes.c_int64, ctypes.c_int64]
-    return bool(function(until_ms, pause_us))
+    return bool(function(until_ns, pause_us))
 
 
 def deadline(limit_ms: int) -> int:
-    function = library().real_time_deadline_ms
+    """In ns."""
+    function = library().hang_limit_deadline_ns
     function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64]
     return int(function(limit_ms))
 
 
 def readable(descriptor: int, limit_ms: int) -> bool:
-    function = library().real_time_await_readable
+    function = library().hang_limit_await_readable
     function.restype, function.argtypes = ctypes.c_bool, [ctypes.c_int, ctypes.c_int64]
-    return bool(function(descriptor, limit_ms))
+    return bool(function(descriptor, deadline(limit_ms)))
 
 
 def test_a_deadline_is_as_far_away_as_its_limit() -> None:
-    now_ms = deadline(0)
-    assert now_ms + 700 <= deadline(700) < now_ms + 1400
+    now_ns = deadline(0)
+    assert now_ns + 700 * MS <= deadline(700) < now_ns + 1400 * MS
 
 
 def test_a_limit_counts_time_and_not_pauses() -> None:
     """Each look takes 25 ms or more, each pause 1 ms: a limit of 200 ms is over after 8 looks, not after 200."""
-    until_ms, looks = deadline(200), 0
-    while pause(until_ms, 1000):
+    until_ns, looks = deadline(200), 0
+    while pause(until_ns, 1000):
         time.sleep(0.025)
         looks += 1
     assert looks <= 8
@@ -67,10 +69,10 @@ def test_a_limit_counts_time_and_not_pauses() -> None:
 @pytest.mark.waits
 def test_a_time_in_which_nothing_ran_is_not_counted() -> None:
     """A caller that has not looked for a second: the machine may have stood still."""
-    until_ms, limit = deadline(1000), HangLimit(1.0)
+    until_ns, limit = deadline(1000), HangLimit(1.0)
     time.sleep(1.5)
-    assert pause(until_ms, 0) and not limit.is_over()
-    assert deadline(0) < until_ms - 800 and limit.left_s() > 0.8
+    assert pause(until_ns, 0) and not limit.is_over()
+    assert deadline(0) < until_ns - 800 * MS and limit.left_s() > 0.8
 
 
 def test_a_look_may_be_long_where_that_is_announced() -> None:
@@ -120,11 +122,11 @@ def test_what_never_comes_is_given_up() -> None:
 
 
 def test_a_condition_is_looked_at_once_more_after_the_deadline() -> None:
-    until_ms, looks = deadline(500), 0
-    while pause(until_ms, 3_600_000_000):  # an hour: no pause is so long that the caller does not look
+    until_ns, looks = deadline(500), 0
+    while pause(until_ns, 3_600_000_000):  # an hour: no pause is so long that the caller does not look
         looks += 1
     assert looks >= 5, "the last of them after the deadline"
-    assert not pause(until_ms, 3_600_000_000)
+    assert not pause(until_ns, 3_600_000_000)
 
 
 def test_after_the_deadline_nothing_sleeps() -> None:
