@@ -1,5 +1,8 @@
 """The errors of a command, by the exit status that they lead to."""
 
+import contextlib
+from collections.abc import Iterator
+
 
 class LockstormError(Exception):
     """An error that ends a command with a message instead of a traceback."""
@@ -33,3 +36,12 @@ class Unanswered(Inconclusive):
 
     def __init__(self, message: str) -> None:
         super().__init__(message or "a server, or the proxy, does not answer")
+
+
+@contextlib.contextmanager
+def at_place(where: object) -> Iterator[None]:
+    """A UsageError of the block begins with the place that is wrong."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base.durations import duration_text
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import Option, choose
 from lockstorm.base.read_file import read_text
 
@@ -51,13 +51,6 @@ def split_dotted_key(dotted: str) -> KeyPath:
     return tuple(word.strip("\"'") for word in re.findall(WORD, dotted))
 
 
-def line_at(lines: dict[KeyPath, int], path: KeyPath) -> int:
-    """The line of a path, or of the nearest enclosing table if the path is not in the file."""
-    while path not in lines:
-        path = path[:-1]
-    return lines[path]
-
-
 class TomlTable:
     """A table of a file. Each method reads one key, and raises UsageError with the line of a wrong value. `keys`: those
     that each table may have, by its first name; "" is the top level. A table that is not there allows any key."""
@@ -75,34 +68,32 @@ class TomlTable:
         if not isinstance(values, dict):
             raise self.error(None, f"[{self.kind}] has to be a table")
         self.values: dict[str, Any] = {}  # of a file: each method checks the type of one
-        for key, value in values.items():
-            self._add(key, value)
-
-    def _add(self, key: str, value: Any) -> None:
         known = self.keys.get(self.kind)
-        if known is not None and key not in known:
-            name = key.removesuffix("_ms")
-            if name in known and isinstance(value, int):  # lease_ms = 500: a file of before has lease = "500ms" so
-                self.values[name] = duration_text(value)
-                return
-            near = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-            where = f" in [{self.kind}]" if self.kind else ""
-            raise self.error(key, f"unknown key {key!r}{where}: {hint}")
-        self.values[key] = value
+        for key, value in values.items():
+            if known is None or key in known:
+                self.values[key] = value
+            elif (name := key.removesuffix("_ms")) in known and isinstance(value, int):
+                self.values[name] = duration_text(value)  # lease_ms = 500: a file of before has lease = "500ms" so
+            else:
+                near = get_close_matches(key, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+                where = f" in [{self.kind}]" if self.kind else ""
+                raise self.error(key, f"unknown key {key!r}{where}: {hint}")
 
     def line(self, key: str | None = None) -> int:
-        return line_at(self.lines, self.path if key is None else (*self.path, key))
+        """Of a key, or of the table; of the nearest enclosing table if it is not in the file."""
+        path = self.path if key is None else (*self.path, key)
+        while path not in self.lines:
+            path = path[:-1]
+        return self.lines[path]
 
     def error(self, key: str | None, what: object) -> UsageError:
         return UsageError(f"{self.file}:{self.line(key)}: {what}")
 
-    def checked(self, key: str, check: Callable[[], Any]) -> Any:
-        """The result of a check; its UsageError gets the line of this key."""
-        try:
+    def checked(self, key: str | None, check: Callable[[], Any]) -> Any:
+        """The result of a check; its UsageError gets the line of this key (None: of the table)."""
+        with at_place(f"{self.file}:{self.line(key)}"):
             return check()
-        except UsageError as error:
-            raise self.error(key, error) from None
 
     def text(self, key: str, default: str | None = None) -> str | None:
         value = self.values.get(key, default)

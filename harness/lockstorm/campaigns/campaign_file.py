@@ -2,10 +2,11 @@
 each. A key of an entry is an option of the command of that name, with _ in the place of -."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
@@ -41,8 +42,6 @@ TRIAL_KEYS = (
     "require",
 )
 STORM_KEYS = ("faults", "trials", "longest", "bound", "work", "wait")
-
-Checked = TypeVar("Checked")
 
 
 SEARCH_KEYS = tuple(option.key for option in options_of(SearchRequest).values())
@@ -219,16 +218,8 @@ def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
         if is_adapter(lock) and useless:
             key = options_of(SearchRequest)[useless[0]].key
             raise table.error(key, f"{key}: a search of a library draws it, or has none")
-        _checked(table, plan_search, request)
+        table.checked(None, partial(plan_search, request))
         yield SearchEntry(name, request, table.number("cut", 1, SCHEDULES_MOST) or usual_cut)
-
-
-def _checked(table: TomlTable, check: Callable[..., Checked], *words: object) -> Checked:
-    """The result of a check of the whole entry; its UsageError gets the entry's line."""
-    try:
-        return check(*words)
-    except UsageError as error:
-        raise table.error(None, error) from None
 
 
 # --- the others ---
@@ -237,7 +228,7 @@ def _checked(table: TomlTable, check: Callable[..., Checked], *words: object) ->
 def _matrix(table: TomlTable) -> MatrixEntry:
     time = table.text("time")
     names = {key: ",".join(_texts(table, key)) or None for key in ("lock", "scenario", "store")}
-    cells = _checked(table, choose_cells, names["lock"], names["scenario"], names["store"], time)
+    cells = table.checked(None, lambda: choose_cells(names["lock"], names["scenario"], names["store"], time))
     repeat = table.number("repeat", 1, REPEAT_MOST, 1) or 1
     seed = table.number("seed", 0, SEED_LIMIT - repeat, 1)
     return MatrixEntry(_name(table, "matrix"), tuple(cells), time, repeat, 1 if seed is None else seed)
@@ -246,12 +237,12 @@ def _matrix(table: TomlTable) -> MatrixEntry:
 def _storms(table: TomlTable, place: Path) -> Iterator[StormEntry]:
     for name, lock in _locks(table, place):
         given = _chosen(table, TrialSettings, TRIAL_KEYS)
-        time = given.pop("time", None) or usual_time(_checked(table, lock_named, lock))
+        time = given.pop("time", None) or usual_time(table.checked(None, partial(lock_named, lock)))
         entry = StormEntry(
             name if "name" in table.values else f"storm-{name}",
             StormRequest(TrialSettings(lock, "storm", time=time, **given), **_chosen(table, StormRequest, STORM_KEYS)),
         )
-        _checked(table, plan_storm, entry.storm)
+        table.checked(None, partial(plan_storm, entry.storm))
         yield entry
 
 

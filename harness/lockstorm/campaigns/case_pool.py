@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from lockstorm.gate.worker import KeptJob
 from lockstorm.results.matrix_result import TrialSummary
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import inconclusive
-from lockstorm.scenario.worker_pool import trial_summary
+from lockstorm.scenario.worker_pool import TrialPool, trial_summary
 from lockstorm.trial.settings import TrialSettings
 
 Answer = TypeVar("Answer")
@@ -59,17 +59,11 @@ class CasePool:
                 yield left[place], msgspec.convert(answer, kind)
 
 
-class MatrixPool:
+class MatrixPool(TrialPool):
     """In the place of a pool of workers on this machine, for trials of scenarios."""
 
     def __init__(self, cases: CasePool) -> None:
         self._cases = cases
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Every case has ended, or was given up."""
 
     def play_all(self, requests: Sequence[TrialSettings]) -> Iterator[tuple[int, TrialSummary]]:
         for number, answer in self._cases.play_each([TrialCase(request) for request in requests], TrialSummary):

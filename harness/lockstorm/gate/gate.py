@@ -5,7 +5,6 @@ import datetime
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 from msgspec import structs
 
@@ -40,21 +39,14 @@ def attached_servers(choice: AttachChoice | None) -> Iterator[AttachedServers | 
         yield servers
 
 
-class AttachedPlayer:
+class AttachedPlayer(TrialPool):
     """Plays trials one after the other, in this process: they share the servers. In the place of a worker pool."""
 
     def __init__(self, servers: AttachedServers) -> None:
         self._servers = servers
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Every trial has ended."""
-
-    def play_all(self, kept_jobs: Sequence[KeptJob]) -> Iterator[tuple[int, TrialResult]]:
-        """The number of each job and its result."""
-        for number, kept_job in enumerate(kept_jobs):
+    def play_all(self, requests: Sequence[KeptJob]) -> Iterator[tuple[int, TrialResult]]:
+        for number, kept_job in enumerate(requests):
             yield number, kept_job.play(self._play)
 
     def _play(self, job: GateJob, history: Path, logs: Path) -> TrialResult:
@@ -91,7 +83,10 @@ def play_and_judge(
         missing = play_plan(policy, plan, run, played, report, player)
     except KeyboardInterrupt:
         missing = INTERRUPTED
-        take_kept_results(run, played)
+        for name, result in read_results(run.directory, run.document):  # also those that had not been reported yet
+            if name not in played:
+                played[name] = result
+                run.note_played(name, result)
     except BaseException:
         run.end("interrupted")
         raise
@@ -118,15 +113,6 @@ def play_plan(
     return ""
 
 
-def take_kept_results(run: Run, played: Played) -> None:
-    """Adds the trials whose results were kept, but had not been reported when the run was interrupted: the verdict is
-    that of the kept run."""
-    for name, result in read_results(run.directory, run.document):
-        if name not in played:
-            played[name] = result
-            run.note_played(name, result)
-
-
 def write_outputs(verdict: GateVerdict, directory: Path) -> None:
     """Writes the verdict in the formats that people and pipelines read. Replaces existing files."""
     root = sarif.project_root(Path(verdict.policy.file))
@@ -137,6 +123,8 @@ def write_outputs(verdict: GateVerdict, directory: Path) -> None:
 
 
 # --- judging a kept run again ---
+
+JUDGED_AGAIN = ("properties", "sentence", "required", "faults", "exit")
 
 
 def judge_again(directory: Path) -> GateVerdict:
@@ -152,20 +140,15 @@ def judge_again(directory: Path) -> GateVerdict:
             raise UsageError(
                 f"{directory}: the policy of this run no longer has the trial {name}: a scenario was renamed since"
             )
-        played[name] = now = judge_trial(directory / "trials" / f"{name}.history", then)
+        history, now = directory / "trials" / f"{name}.history", then
+        if history.exists():  # else the trial did not end: its result stays
+            judged = judge_file(str(history), None)
+            now = structs.replace(then, **{key: getattr(judged, key) for key in JUDGED_AGAIN})
+        played[name] = now
         differences += [f"{name}: {each}" for each in judgement_differences(then.properties, now.properties)]
     missing = INTERRUPTED if document.state != "complete" else OUT_OF_TIME
     verdict = judge_gate(policy, plan, played, datetime.date.today(), document, missing)
     return structs.replace(verdict, differences=differences)
-
-
-def judge_trial(history: Path, then: TrialResult) -> TrialResult:
-    """The trial's result with today's judgement. A trial that did not end left no history: its result stays."""
-    if not history.exists():
-        return then
-    now = judge_file(str(history), None)
-    judged = ("properties", "sentence", "required", "faults", "exit")
-    return structs.replace(then, **{name: getattr(now, name) for name in judged})
 
 
 def judgement_differences(then: Mapping[str, PropertyVerdict], now: Mapping[str, PropertyVerdict]) -> list[str]:

@@ -41,16 +41,11 @@ class Alternative:
         the smallest change from `now`. Otherwise: the fewest broken scenarios, then the fewest servers."""
         lock = lock_named(self.lock)
         count = lock.nodes * (1 + lock.replicas)
-        change = (self.lock != now.name, -shared_prefix_length(self.lock, now.name))
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self.lock, now.name, strict=False))
+        change = (self.lock != now.name, -len(list(same)))  # variants of a lock share a prefix
         if protects_data(now):
             return self.harms, len(self.broken), *change, count, self.lock
         return len(self.broken), count, self.harms, *change, self.damage, self.lock
-
-
-def shared_prefix_length(one: str, other: str) -> int:
-    """The length of the common prefix of two names. Variants of a lock share a prefix."""
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return len(list(same))
 
 
 def advise_instead(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> LockAdvice | None:

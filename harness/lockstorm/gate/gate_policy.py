@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lockstorm.attach.server_address import ServerAddress, TlsFiles, parse_address, tls_files
 from lockstorm.base.durations import UNITS_MS
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.toml_table import TomlTable, read_toml
 from lockstorm.gate.policy_file import CLIENTS_LIMIT, KEYS, NAME, REPEAT_LIMIT
 from lockstorm.locks import adapter, plugin
@@ -193,10 +193,8 @@ def check_attached(top: TomlTable, chosen: tuple[LockChoice, ...], attach: Attac
     if top.table("scenarios").values.get("time") == "virtual":
         raise top.table("scenarios").error("time", "the servers of [attach] know real time only: leave it out")
     for lock in chosen:
-        try:
+        with at_place(f"{top.file}:{lock.line}"):
             check_service(attach.address, lock_named(lock.name))
-        except UsageError as error:
-            raise UsageError(f"{top.file}:{lock.line}: {error}") from None
 
 
 def playable_scenarios(attach: AttachChoice | None) -> dict[str, Scenario]:

@@ -92,8 +92,8 @@ def play_matrix(
     """Plays every cell `repeat` times (seeds seed, seed + 1, ...) with fault and control, several trials in parallel.
     Calls `report` after each trial. An interrupt ends it early; the result then contains the cells that are complete.
     `pool` plays the trials; None: workers on this machine."""
-    requested = list(cell_keys)
-    cell_keys = [cell_key for cell_key in requested if not cell_unavailable_reason(cell_key)]
+    unavailable = {cell_key: cell_unavailable_reason(cell_key) for cell_key in cell_keys}
+    cell_keys = [cell_key for cell_key, reason in unavailable.items() if not reason]
     requests = [
         request
         for cell_key in cell_keys
@@ -120,9 +120,9 @@ def play_matrix(
         server=server,
         config=config,
         cells=cells,
-        inapplicable=inapplicable_pairs({key[0] for key in requested}, {key[1] for key in requested}),
+        inapplicable=inapplicable_pairs({key[0] for key in unavailable}, {key[1] for key in unavailable}),
         unplayed=[CellName(*cell_key) for cell_key in unplayed],
-        not_installed=not_installed(requested),
+        not_installed=[UnavailableCell(*key, reason) for key, reason in unavailable.items() if reason],
         interrupted=interrupted,
         played_again=sum(each.played_again for each in trials.values()),
         ok=not interrupted and all(cell.ok for cell in cells),
@@ -182,11 +182,6 @@ def expected_matrix() -> MatrixResult:
     return MatrixResult(cells=cells, inapplicable=inapplicable, unplayed=unplayed)
 
 
-def not_installed(cell_keys: Iterable[CellKey]) -> list[UnavailableCell]:
-    reasons = {cell_key: cell_unavailable_reason(cell_key) for cell_key in cell_keys}
-    return [UnavailableCell(*cell_key, reason) for cell_key, reason in reasons.items() if reason]
-
-
 def cell_unavailable_reason(cell_key: CellKey) -> str:
     """Why this machine cannot play the cell; empty if it can."""
     scenario, lock, store = cell_key
@@ -205,6 +200,7 @@ def inapplicable_pairs(scenario_names: Collection[str], lock_names: Collection[s
 
 def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: CellTrials) -> MatrixCell:
     cell = expected_of(cell_key)
+    differs = difference(cell, fault, control)
     return MatrixCell(
         *cell_key,
         time=time,
@@ -212,8 +208,8 @@ def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: Cel
         expected=cell_result(cell.fault) if cell else None,
         control=control.result,
         control_expected=cell_result(cell.control) if cell else None,
-        ok=as_expected(cell, fault, control),
-        difference=difference(cell, fault, control),
+        ok=not differs,
+        difference=differs,
         verdict=fault.worst.statuses,
         sentence=fault.worst.sentence,
         reason=cell.reason if cell else "",
@@ -222,12 +218,6 @@ def cell_of(cell_key: CellKey, time: str | None, fault: CellTrials, control: Cel
         replay=fault.worst.replay,
         control_replay=control.worst.replay,
     )
-
-
-def as_expected(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> bool:
-    if cell is None:
-        return False
-    return all(each == cell.fault for each in fault.statuses) and all(each == cell.control for each in control.statuses)
 
 
 def difference(cell: ExpectedCell | None, fault: CellTrials, control: CellTrials) -> str:

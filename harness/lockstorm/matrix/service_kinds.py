@@ -141,13 +141,12 @@ def kind_row(
             name: dict(Counter(cell.verdict[name] for cell in known.values() if name in cell.verdict))
             for name in JUDGED
         },
-        breaks=[break_of(name, known[name]) for name in best.damaged + best.stuck],
+        breaks=[
+            Break(name, known[name].result, scenarios()[name].summary, known[name].reason, PREVENTION.get(name))
+            for name in best.damaged + best.stuck
+        ],
         cost=cost_of(kind, lock_named(best.lock), costs),
     )
-
-
-def break_of(scenario: str, cell: MatrixCell) -> Break:
-    return Break(scenario, cell.result, scenarios()[scenario].summary, cell.reason, PREVENTION.get(scenario))
 
 
 def cost_of(kind: ServiceKind, lock: LockEntry, costs: Costs) -> KindCost:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import msgspec
 
@@ -82,15 +82,18 @@ class Worker:
         self.process.stdout.close()
 
 
-class TrialPool(Protocol):
-    """Plays requests in parallel: WorkerPool does on this machine."""
+class TrialPool:
+    """A context manager that plays requests: WorkerPool does in parallel on this machine."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *exception: object) -> None: ...
+    def __exit__(self, *exception: object) -> None:
+        """Every request has ended, or was given up."""
 
     def play_all(self, requests: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """Yields the number and the answer of each request, as it ends."""
+        raise NotImplementedError
 
 
 def worker_count(requests: Sequence[TrialSettings]) -> int:
@@ -100,7 +103,7 @@ def worker_count(requests: Sequence[TrialSettings]) -> int:
     return cores * (REAL_TIME_WORKERS_PER_CORE if waiting else 1) + EXTRA_WORKERS
 
 
-class WorkerPool:
+class WorkerPool(TrialPool):
     """A context manager: all workers have ended when its block ends. `module` defines what the workers play and answer;
     here a TrialSettings and its summary."""
 
@@ -111,9 +114,6 @@ class WorkerPool:
         self._cores = sorted(os.sched_getaffinity(0))
         self._size = size or len(self._cores) + EXTRA_WORKERS
         self._workers: list[Worker] = []
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         for worker in self._workers:

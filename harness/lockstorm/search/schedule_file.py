@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.locks.adapter import PREFIX
 from lockstorm.locks.lock_names import is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
@@ -253,10 +253,8 @@ def _check_context(schedule: ScheduleFile, where: dict[str, int], name: str) -> 
         "fixed_lease": TrialSettings(schedule.lock, "explore", fixed_lease=bool(schedule.fixed_lease)),
     }
     for key, request in requests.items():
-        try:
+        with at_place(f"{name}: line {where[key]}"):
             lock, _ = check_explorable(request)
-        except UsageError as error:
-            raise UsageError(f"{name}: line {where[key]}: {error}") from None
     if schedule.extends and not lock.renewable:
         raise UsageError(f"{name}: line {where['extends']}: {schedule.lock} cannot be extended by its holder")
     if schedule.replicas < lock.replicas:

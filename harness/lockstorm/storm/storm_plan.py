@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import check_duration, check_range, check_ranges, option, option_words
 from lockstorm.locks.lock_names import lock_words
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
@@ -196,10 +196,8 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     check_range("--seed plus --trials", request.seed + storm.trials - 1, 0, SEED_LIMIT)
     if storm.schedule:
         schedule = read_schedule(storm.schedule)
-        try:
+        with at_place(storm.schedule):
             _check_schedule(schedule, lock, time, deployment_of(request))
-        except UsageError as error:
-            raise UsageError(f"{storm.schedule}: {error}") from None
     else:
         schedule = _draw(storm, request, lock, time)
     work_ms = schedule.lease_ms // PART_OF_LEASE if storm.work_ms is None else storm.work_ms

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base.atomic_file import write_text
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.native.fault_names import fault_on, name_now
 from lockstorm.storm.storm_faults import BY_NAME, Option, Rng, StormContext
 from lockstorm.trial.settings import CLIENT_LIMIT
@@ -105,10 +105,8 @@ def read_schedule(path: Path) -> Schedule:
         raise UsageError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise UsageError(f"{path}: not JSON: {error}") from None
-    try:
+    with at_place(path):
         return _schedule_of(read)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
 
 
 def _schedule_of(read: Any) -> Schedule:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import Option, options_of
 from lockstorm.locks import adapter as adapters
 from lockstorm.locks import plugin as plugins
@@ -63,10 +63,8 @@ def trial_settings(item: pytest.Item, given: Mapping[str, Any], scenario: str, *
         raise UsageError(f"{item.nodeid}: {own[0]} is for trials that a test drives itself; {scenario} sets it")
     lock = lock_of(item, given)
     fields = {name: value for name, value in given.items() if name not in LOCKS}
-    try:
+    with at_place(item.nodeid):
         return TrialSettings(lock, scenario, **{"time": usual_time(lock_named(lock)), **fields, **seed_of(item, given)})
-    except UsageError as error:
-        raise UsageError(f"{item.nodeid}: {error}") from None
 
 
 def lock_of(item: pytest.Item, given: Mapping[str, Any]) -> str:

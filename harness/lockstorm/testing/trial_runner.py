@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 
 from lockstorm.base.atomic_file import write_text
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import options_of
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import play, prepare_by_hand
@@ -64,7 +64,7 @@ class TrialRunner:
         given = self._given(changes)
         request = trial_settings(self.item, given, BY_HAND, by_hand=True)
         self._note_seed(given, request.seed)
-        with self._named():
+        with at_place(self.item.nodeid):
             settings = prepare_by_hand(request)
         with self.open_prepared(settings, lease_is_chosen=bool(request.lease_ms)) as trial:
             yield trial
@@ -88,7 +88,7 @@ class TrialRunner:
         given = self._given(changes)
         request = trial_settings(self.item, given, scenario, by_hand=False)
         self._note_seed(given, request.seed)
-        with self._named():
+        with at_place(self.item.nodeid):
             result = play(request, save=self._kept.add().history)
         return self._noted(result)
 
@@ -101,7 +101,7 @@ class TrialRunner:
         self._note_seed(given, request.seed)
         if request.control:
             raise UsageError(f"{self.item.nodeid}: control: a storm has none")
-        with self._named():
+        with at_place(self.item.nodeid):
             storm = StormRequest(request, **of_storms)
             plan, history = plan_storm(storm), self._kept.add().history
             several = storm.trials > 1
@@ -120,7 +120,7 @@ class TrialRunner:
             del given["time"]
         if strange := [name for name in given if name not in options and name not in LOCKS]:
             raise UsageError(f"{self.item.nodeid}: {strange[0]} is no setting of a search: {', '.join(options)} are")
-        with self._named():
+        with at_place(self.item.nodeid):
             chosen = {name: value for name, value in given.items() if name not in LOCKS}
             plan = plan_search(SearchRequest(lock, **{**chosen, **seed}))
             verdict = search_schedules(plan, lambda _: None)
@@ -151,14 +151,6 @@ class TrialRunner:
         changes = durations_read(self.item.nodeid, changes, TrialSettings)
         check_given(self.item.nodeid, changes)
         return given_settings(self.item, changes)
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """A UsageError about the settings names the test."""
-        try:
-            yield
-        except UsageError as error:
-            raise UsageError(f"{self.item.nodeid}: {error}") from None
 
     def _note_seed(self, given: GivenSettings, seed: int) -> None:
         if "seed" not in given:

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from lockstorm.base import paths
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import choose
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.matrix import time_of
@@ -163,7 +163,5 @@ def _check_played(bug: Bug, where: str) -> None:
 
 def _at(where: str, check: Any, *words: Any) -> None:
     """Puts the place in the file before a reason."""
-    try:
+    with at_place(where):
         check(*words)
-    except UsageError as reason:
-        raise UsageError(f"{where}: {reason}") from None
