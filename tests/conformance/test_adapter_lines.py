@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import fastjsonschema
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -15,7 +16,6 @@ from lockstorm.locks.adapter_lines import (
     ProtocolError,
     check_answer,
     check_hello,
-    facts_from,
     parse_answer,
 )
 
@@ -89,13 +89,13 @@ WRONG_TOGETHER: list[tuple[dict[str, Any], str]] = [
 def test_a_right_hello_of_version_2(hello: dict[str, Any]) -> None:
     check_hello(hello, 2)
     fastjsonschema.validate(SCHEMA, hello, use_default=False)
-    facts = facts_from(hello)
+    facts = msgspec.convert(hello, AdapterFacts)
     assert facts.owner == "thread" and facts.forms[0].wait == ("none", "time")
     assert (facts.threads, facts.modes) == ((4, ("read", "write")) if hello is FULL else (1, ("exclusive",)))
 
 
 def test_every_key_of_a_full_hello_is_read() -> None:
-    facts = json.loads(json.dumps(structs.asdict(facts_from(FULL)), default=structs.asdict))
+    facts = json.loads(json.dumps(structs.asdict(msgspec.convert(FULL, AdapterFacts)), default=structs.asdict))
     assert {key: facts[key] for key in FULL if key not in ("id", "outcome", "protocol")} == {
         key: value for key, value in FULL.items() if key not in ("id", "outcome", "protocol")
     }

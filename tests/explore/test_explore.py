@@ -17,6 +17,7 @@ import pytest
 from msgspec import structs
 
 from lockstorm.base import paths
+from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.search_table import progress_line
 from lockstorm.native.fault_names import fault_names
@@ -24,7 +25,7 @@ from lockstorm.native.judgement import read_history
 from lockstorm.native.library import locks, locks_on
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
-from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.campaign import Campaign, read_campaign
 from lockstorm.search.explore import merged, resumed, search_schedules, search_words
 from lockstorm.search.explorer import DIGEST_BYTES, Explorer, SearchProgress, count_states, explorer_for
 from lockstorm.search.replay import replay_schedule
@@ -629,7 +630,7 @@ def kept(path: Path, **requests: Any) -> Campaign:
     planned = plan_search(
         SearchRequest(**{"lock": "set-nx-px", "faults": "pause-client", "keep_going": True, **requests})
     )
-    result = search_schedules(planned, lambda _: None, keep=partial(write_result, path))
+    result = search_schedules(planned, lambda _: None, keep=partial(write_json, path, indent=1))
     assert result.properties, result.sentence
     return read_campaign(path)
 
@@ -643,7 +644,7 @@ def test_shards_together_are_the_whole(tmp_path: Path) -> None:
     assert result["found"]["number"] == expected["found"]["number"]
     histories = [set(memoryview(part.digests[int(name)]).cast("Q")) for name, part in parts]
     assert sum(map(len, histories)) > 190  # else there was nothing to tell apart
-    write_result(tmp_path / "merged", result)  # what was merged can be merged
+    write_json(tmp_path / "merged", result, indent=1)  # what was merged can be merged
     assert merged_json([("again", read_campaign(tmp_path / "merged"))])["history_sha256"] == expected["history_sha256"]
 
 
@@ -666,7 +667,9 @@ def test_what_was_begun_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     requests: dict[str, Any] = {"lock": "set-nx-px-fenced", "store": "fence-reads-and-writes", "require": "integrity"}
     begun = kept(path, schedules=100, **requests)
     planned = resumed("kept", begun, schedules=2500)
-    assert search_schedules(planned, lambda _: None, campaign=begun, keep=partial(write_result, path)).properties
+    assert search_schedules(
+        planned, lambda _: None, campaign=begun, keep=partial(write_json, path, indent=1)
+    ).properties
     result = merged_json([("kept", read_campaign(path))])
     expected = merged_json([("whole", kept(tmp_path / "whole", schedules=2500, **requests))])
     assert {key: result[key] for key in SAME} == {key: expected[key] for key in SAME}

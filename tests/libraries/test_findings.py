@@ -13,13 +13,18 @@ from lockstorm.libraries.finding import (
     finding_named,
     finding_names,
     findings,
-    replayed,
 )
+from lockstorm.search.replay import ReplayedLibrary, replay_library
 from lockstorm.search.schedule_file import read_library_schedule
 from tests.helpers.daily import daily
 
 NAMES = finding_names()
 DAILY = ("etcd-lock-late-answer", "node-redlock-4-retry-count", "redisson-write-lease")  # Go, Node, Java; Redis, etcd
+
+
+def replayed(name: str, file: str) -> ReplayedLibrary:
+    """The control is judged by the promises that the finding breaks."""
+    return replay_library(read_library_schedule(PLACE / name / file), str(PLACE / name / file))
 
 
 @pytest.mark.lengthy("starts the library's programs")

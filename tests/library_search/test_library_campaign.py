@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
-from lockstorm.search.campaign import Campaign, SearchKey, read_campaign, write_result
+from lockstorm.search.campaign import Campaign, SearchKey, read_campaign
 from lockstorm.search.explore import merged, resumed, search_schedules
 from lockstorm.search.search_lines import FoundSchedule, ScheduleLines
 from lockstorm.search.search_plan import SearchPlan
@@ -27,7 +28,7 @@ def plan_of(**chosen: Any) -> SearchPlan:
 
 def kept(path: Path, **chosen: Any) -> Campaign:
     """The campaign of a search, written to a file and read again."""
-    result = search_schedules(plan_of(**chosen), lambda _: None, keep=partial(write_result, path))
+    result = search_schedules(plan_of(**chosen), lambda _: None, keep=partial(write_json, path, indent=1))
     assert result.properties, result.sentence
     return read_campaign(path)
 

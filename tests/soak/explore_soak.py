@@ -5,14 +5,16 @@ make explore-soak SCHEDULES=1000000
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
 
+from lockstorm.base.atomic_file import write_json
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.cli.options import duration_option
 from lockstorm.cli.terminal import status_line
-from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.campaign import Campaign, read_campaign
 from lockstorm.search.explore import search_schedules
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.search.search_result import SearchResult
@@ -55,7 +57,7 @@ def soak_explorer(name: str, schedules: int, seconds: int | None, kept: Path) ->
                 f"{name}: {progress.tally.schedules:,} schedules, {time.monotonic() - began:.0f} s"
             ),
             campaign=campaign,
-            keep=lambda result: write_result(kept, result),
+            keep=partial(write_json, kept, indent=1),
         )
 
 

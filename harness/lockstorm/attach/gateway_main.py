@@ -74,14 +74,11 @@ class GatewayProcess:
             case "remains":
                 return GatewayAnswer(remains=self.access.remains())
             case "begin-trial":
-                return GatewayAnswer(removed=self._begin_trial())
+                has_played, self._played, self._touched = self._played, True, True
+                removed = self.access.remove() if has_played else 0
+                self.access.prepare()
+                return GatewayAnswer(removed=removed)
         return GatewayAnswer()
-
-    def _begin_trial(self) -> int:
-        is_first, self._played, self._touched = not self._played, True, True
-        removed = 0 if is_first else self.access.remove()
-        self.access.prepare()
-        return removed
 
     def clean_up(self) -> GatewayAnswer:
         self.relay.close()

@@ -49,8 +49,7 @@ class PostgresAccess(ServerAccess):
             pass
 
     def carry(self, client: socket.socket, seed: Seed) -> ServerLine:
-        if not read_startup(client):
-            raise ConnectionResetError("the client did not begin a session")
+        read_startup(client)
         connected = self._open(seed)
         with self.explained(seed, connected.socket):
             connected.rows(f"SET search_path = {self._schema}")

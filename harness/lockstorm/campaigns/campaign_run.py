@@ -26,7 +26,6 @@ from lockstorm.campaigns.case_journal import CaseJournal
 from lockstorm.campaigns.case_pool import CasePool
 from lockstorm.campaigns.dask_engine import DaskEngine, EngineLost
 from lockstorm.results.campaign_result import FORMAT, CampaignResult, EntryState
-from lockstorm.search.campaign import write_result
 
 FILE, RESULT = "campaign.toml", "campaign.json"
 LOOK_EVERY_S = 0.2
@@ -101,7 +100,7 @@ class CampaignRun:
             state.exit, state.sentence = Inconclusive.exit_status, f"Inconclusive: {reason}"
             return
         state.exit, state.sentence, state.again = ended.exit, ended.sentence, ended.again
-        write_result(self.directory / f"{state.name}.json", ended.result)
+        write_json(self.directory / f"{state.name}.json", ended.result, indent=1)
         for suffix, content in ended.files.items():
             write_bytes(self.directory / f"{state.name}.{suffix}", content)
 

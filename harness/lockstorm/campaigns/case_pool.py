@@ -21,10 +21,6 @@ from lockstorm.trial.settings import TrialSettings
 Answer = TypeVar("Answer")
 
 
-class Unplayed(Inconclusive):
-    """A case could not be played."""
-
-
 class CasePool:
     """`name`: of the entry; `on_case` is called for each case that has an answer."""
 
@@ -32,10 +28,10 @@ class CasePool:
         self._engine, self._journal, self._name, self._on_case = engine, journal, name, on_case
 
     def play_all(self, cases: Sequence[CampaignCase], kind: type[Answer]) -> Iterator[tuple[int, Answer]]:
-        """Yields the number and the answer of each case, as it ends. Unplayed for one that could not be played."""
+        """Yields the number and the answer of each case, as it ends. Inconclusive for one that could not be played."""
         for number, answer in self.play_each(cases, kind):
             if isinstance(answer, Unplayable):
-                raise Unplayed(answer.error)
+                raise Inconclusive(answer.error)
             yield number, answer
 
     def play_each(self, cases: Sequence[CampaignCase], kind: type[Answer]) -> Iterator[tuple[int, Answer | Unplayable]]:

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec import structs
 
@@ -114,10 +115,8 @@ def measure_cell(
     `share_processes`: whether clients share a few processes; None: if there are many."""
     shared = load.clients > CLIENT_LIMIT if share_processes is None else share_processes
     processes = group_count(load.clients) if shared else load.clients
-    cell, pair = (
-        CostCell(lock=lock.name, clients=load.clients, rate=load.rate, work_ms=load.work_ms, processes=processes),
-        None,
-    )
+    cell = CostCell(lock=lock.name, clients=load.clients, rate=load.rate, work_ms=load.work_ms, processes=processes)
+    pair: Pair | None = None
     records = min(RECORDS_MOST, max(1 << 16, RECORDS_PER_S * duration_ms // 1000))
     settings = TrialSettings(
         lock.name,
@@ -274,9 +273,7 @@ def _remarks(cell: CostCell, observed: Observed) -> Iterator[str]:
 
 
 def _spread(took_ns: list[int]) -> Spread:
-    p50, p99 = (
-        None if ns is None else round(ns / 1000, 1) for ns in (percentile(took_ns, 50), percentile(took_ns, 99))
-    )
+    p50, p99 = (ns if ns is None else round(ns / 1000, 1) for ns in map(partial(percentile, took_ns), (50, 99)))
     return Spread(p50, p99, len(took_ns))
 
 

@@ -158,9 +158,7 @@ def renews(bench: AdapterBench) -> None:
     must_answer(answer, "ok", "it holds the lock, so it can renew it")
     time.sleep(max(0.0, began + lease_s * 1.2 - time.monotonic()))
     answer = acquire(two)
-    if (
-        time.monotonic() < renewed + lease_s * 0.9
-    ):  # after that, on a busy machine, the renewed lease may have ended too
+    if time.monotonic() < renewed + lease_s * 0.9:  # later, on a busy machine, the renewed lease may have ended too
         must_answer(answer, "refused", "the lock was renewed, and was free when its first lease was over")
     for server in bench.servers:
         server.flush()

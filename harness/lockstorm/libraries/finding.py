@@ -12,7 +12,6 @@ from lockstorm.base import paths
 from lockstorm.base.errors import UsageError
 from lockstorm.locks.adapter import shipped_adapters
 from lockstorm.search.library_plan import PROMISES
-from lockstorm.search.replay import ReplayedLibrary, replay_library
 from lockstorm.search.schedule_file import read_library_schedule
 
 PLACE = paths.ROOT / "findings"
@@ -88,10 +87,3 @@ def findings() -> dict[str, Finding]:
 def program_of(directory: Path) -> Path | None:
     """The program that shows it without lockstorm."""
     return next((directory / name for name in PROGRAMS if (directory / name).is_file()), None)
-
-
-def replayed(name: str, file: str) -> ReplayedLibrary:
-    """Replays the schedule of a finding, FOUND or CONTROL, with new programs; the result of `lockstorm replay`. The
-    control is judged by the promises that the finding breaks."""
-    schedule = read_library_schedule(PLACE / name / file)
-    return replay_library(schedule, str(PLACE / name / file))

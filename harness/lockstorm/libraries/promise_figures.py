@@ -52,13 +52,8 @@ def traits_of(adapter: str) -> LibraryTraits:
     entry = adapter_entry(PREFIX + adapter)
     facts = adapter_facts(entry.library.path)
     return LibraryTraits(
-        waits=entry.waits,
-        nodes=entry.nodes,
-        lease=entry.lease,
-        renews=entry.renews,
+        **{name: getattr(entry, name) for name in ("waits", "nodes", "lease", "renews", "fair", "token")},
         extends=entry.renewable,
-        fair=entry.fair,
-        token=entry.token,
         cancels=facts.cancel if facts else False,
         modes=list(facts.modes) if facts else ["exclusive"],
         reenters=list(facts.reenters) if facts else [],
@@ -79,14 +74,11 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
     cost: LibraryCost | None = None  # None: not measured
 
 
-def schedules_of(adapter: str) -> int:
-    return read_words()[0][adapter].schedules
-
-
 def figures_measured(adapter: str) -> PromiseFigures:
     """Searches a library, with the usual faults. Raises NotInstalled."""
     entry = adapter_entry(PREFIX + adapter)
-    request = SearchRequest(PREFIX + adapter, seed=SEED, schedules=schedules_of(adapter), keep_going=True)
+    schedules = read_words()[0][adapter].schedules
+    request = SearchRequest(PREFIX + adapter, seed=SEED, schedules=schedules, keep_going=True)
     topology = entry.library.topology
     servers = entry.service if topology == "single" else f"{entry.service} {topology}"
     return figures_of(search_schedules(plan_search(request), lambda _: None), servers)

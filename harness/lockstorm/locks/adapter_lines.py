@@ -300,17 +300,12 @@ def _check_form(what: str, form: Any) -> None:
         )
 
 
-def facts_from(hello: Mapping[str, object]) -> AdapterFacts:
-    """The facts of a hello of protocol 2 that was checked."""
-    return msgspec.convert(hello, AdapterFacts)
-
-
 def parse_hello(line: bytes, number: int, asked: int = 1) -> AdapterHello:
     """The answer to request `number`, a hello that asked for this version: AdapterFacts, if it is of version 2."""
     hello = _parse_object(line)
     _check_id(hello["id"], number)
     check_hello(hello, asked)
-    return facts_from(hello) if hello["protocol"] == 2 else msgspec.convert(hello, AdapterHello)
+    return msgspec.convert(hello, AdapterFacts if hello["protocol"] == 2 else AdapterHello)
 
 
 def check_answer(line: bytes, number: int, protocol: int = 1) -> AdapterAnswer:

@@ -27,16 +27,9 @@ class LinearizeSettings:
     time_limit_ms: int | None = None
 
     def words(self) -> list[str]:
-        options = {
-            "--model": self.model,
-            "--permits": self.permits,
-            "--initial": self.initial,
-            "--release-policy": self.release_policy,
-            "--acquire-timeout": self.acquire_timeout,
-            "--memory-limit": self.memory_limit,
-            "--time-limit": None if self.time_limit_ms is None else self.time_limit_ms / 1000,
-        }
-        given = [f"{option}={value}" for option, value in options.items() if value is not None]
+        limit_s = None if self.time_limit_ms is None else self.time_limit_ms / 1000
+        options = vars(self) | {"leases": None, "time_limit_ms": None, "time_limit": limit_s}
+        given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value is not None]
         return [*given, *(["--leases"] if self.leases else [])]
 
 

@@ -66,6 +66,17 @@ class RespConnection:
         self._unread += some
 
 
+def take(connected: socket.socket, length: int) -> bytes:
+    """So many bytes; ConnectionResetError if fewer come."""
+    found = b""
+    while len(found) < length:
+        some = connected.recv(length - len(found))
+        if not some:
+            raise ConnectionResetError("the connection was closed")
+        found += some
+    return found
+
+
 class LineClient:
     """Connects with the first request. An error of the connection is an OSError, and closes it."""
 

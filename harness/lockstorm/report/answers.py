@@ -72,9 +72,7 @@ class AnswerSelection:
     """Chooses the answers that say something new; takes the events of a history in their order."""
 
     acquiring: set[str] = field(default_factory=set)  # clients that ask for the lock
-    latest: dict[str, ServerAnswers] = field(
-        default_factory=dict
-    )  # client -> what it was answered last in this acquire
+    latest: dict[str, ServerAnswers] = field(default_factory=dict)  # client -> its last answer in this acquire
 
     def is_shown(self, event: Event) -> bool:
         """Not where a client that polls is answered as before; nor what it is answered when it gives back what it was

@@ -57,10 +57,6 @@ def _proved(event: Event) -> tuple[str, str]:
     return by_outcome(event, f"{event.name}: proved", f"{event.name}: taken back", f"{event.name}: not proved")
 
 
-def _ended(event: Event) -> tuple[str, str]:
-    return (f"{event.name} is killed" if event.value == SIGNAL_KILL else f"{event.name} ends"), "warn"
-
-
 def _server_renewal(event: Event) -> tuple[str, str]:
     if event.extra:
         return f"a server lengthens the key of {event.extra_name}", "warn"
@@ -98,7 +94,7 @@ PHRASES: dict[str, Callable[[Event], tuple[str, str]]] = {
     "fault-prove": _proved,
     "fault-heal": lambda event: (f"{event.name} is over", "warn"),
     "checkpoint": lambda event: (f"held at {event.name}", "dim"),
-    "actor-exit": _ended,
+    "actor-exit": lambda event: (f"{event.name} {'is killed' if event.value == SIGNAL_KILL else 'ends'}", "warn"),
     "rule": lambda event: (f"{event.name} fires", "warn"),
     "released": lambda event: (f"{event.name} delivers", "warn"),
     "phase": lambda event: (f"from here on: {event.name}", "dim"),

@@ -5,9 +5,7 @@ import re
 import msgspec
 
 LONGEST_WORD = 40  # letters
-RANDOM = re.compile(
-    r"([0-9a-f]{8})[0-9a-f]{12,}"
-)  # the hash of a script, or the name of an owner: its beginning is shown
+RANDOM = re.compile(r"([0-9a-f]{8})[0-9a-f]{12,}")  # the hash of a script, an owner's name: its beginning is shown
 
 
 class StruckCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

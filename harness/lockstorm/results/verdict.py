@@ -159,9 +159,7 @@ class Verdict(
     scenario: str | int | None = None
     store: str | int | None = None
     time: str | int | None = None
-    struck_at: str | None = (
-        None  # of a schedule with real processes: the checkpoint after which the fault struck client 1
-    )
+    struck_at: str | None = None  # with real processes: the checkpoint after which the fault struck client 1
     clients: int | None = None
     replicas: int | None = None
     turns: int | None = None

@@ -215,11 +215,7 @@ def play(
         paced = at_pace(settings, pace, lease_is_chosen=bool(request.lease_ms))
         with Trial(paced) as trial, trial.logs_kept(save_logs):
             chosen.play(trial)
-            verdict = trial.judge(request.require)
-            if story_to is not None:
-                story_to.extend(trial.recorder.read())
-            if save:
-                trial.recorder.save(save)
+            verdict = trial.judge(request.require, story_to, save)
             return trial_result(paced, verdict, trial.versions(), trial.elapsed_ms, trial_command(request))
 
     try:

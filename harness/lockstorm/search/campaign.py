@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.locks.adapter import is_adapter
@@ -239,8 +238,3 @@ def _mistake(campaign: Campaign) -> str:
     if len(campaign.states) != STATE_REGISTERS:
         return "states are missing"
     return "" if campaign.digests and {"lock", "keep_going"} <= campaign.key.keys() else "nothing was tried"
-
-
-def write_result(path: Path, result: object) -> None:
-    """Replaces the file in one step: a process that is killed meanwhile leaves the old one."""
-    write_json(path, result, indent=1)

@@ -59,12 +59,7 @@ def replay_real(
     def play_once(_: int) -> Verdict:
         with Trial(settings) as trial:
             _play(trial, schedule, strike)
-            verdict = trial.judge(required)
-            if story_to is not None:
-                story_to.extend(trial.recorder.read())
-            if save:
-                trial.recorder.save(save)
-            return verdict
+            return trial.judge(required, story_to, save)
 
     verdict, _ = play_unstalled(play_once)
     return structs.replace(

@@ -235,20 +235,16 @@ def _verdict_on(plan: SearchPlan, tally: SearchTally, shown: ShownSchedule | Non
     """Of a property that is required, only the required sorts of violations count."""
     counts = tally.verdicts.get(name, PropertyCount())
     violated = counts.broken if name in plan.required_names else counts.violated
+    is_unblamed = violated and name not in plan.required_names
+    why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
     status: Status = "violated" if violated else "holds" if counts.holds + counts.violated else "inconclusive"
     return SearchedProperty(
         status=status,
         count=violated,
         evidence=shown.evidence.get(name, []) if shown and violated else list[Evidence](),
         schedules=counts,
-        reason=None if name in plan.required_names or not violated else _unblamed(plan, violated),
+        reason=f"in {violated:,} schedules{why}: not required" if is_unblamed else None,
     )
-
-
-def _unblamed(plan: SearchPlan, schedules: int) -> str:
-    """What a violation of a property that is not required means."""
-    why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
-    return f"in {schedules:,} schedules{why}: not required"
 
 
 def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, SearchedProperty]) -> int:

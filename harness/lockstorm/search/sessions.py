@@ -18,16 +18,3 @@ def whole_sessions(schedules: int) -> int:
     unit = SHORT_SESSION if schedules <= short else SESSION
     begin = 0 if schedules <= short else short
     return begin + -(-(schedules - begin) // unit) * unit
-
-
-def session_words(first: int, stride: int) -> list[str]:
-    """The arguments of the program that plays every stride-th session, from the first one on."""
-    return [
-        *("--session", str(SESSION), "--short-session", str(SHORT_SESSION), "--short-sessions", str(SHORT_SESSIONS)),
-        *("--first-session", str(first), "--stride", str(stride)),
-    ]
-
-
-def schedule_words(first: int, stride: int) -> list[str]:
-    """The arguments of the program that plays every stride-th schedule, from the first one on."""
-    return ["--first", str(first), "--stride", str(stride)]

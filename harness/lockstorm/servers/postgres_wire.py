@@ -10,6 +10,8 @@ import struct
 import unicodedata
 from collections.abc import Mapping
 
+from lockstorm.process.line_client import take
+
 PROTOCOL = 196608  # 3.0
 SSL_REQUEST, GSS_REQUEST = 80877103, 80877104
 STARTUP_MOST = 10_000  # bytes
@@ -142,30 +144,16 @@ class PostgresConnection:
         return taken
 
 
-def read_startup(client: socket.socket) -> bool:
-    """Reads what a client sends first, and refuses to encrypt. False: it has closed the connection."""
+def read_startup(client: socket.socket) -> None:
+    """Reads what a client sends first, and refuses to encrypt. ConnectionResetError if it begins no session."""
     while True:
-        head = _exactly(client, 8)
-        length, code = struct.unpack("!II", head) if head else (0, 0)
-        if not 8 <= length <= STARTUP_MOST:
-            return False
-        if code in (SSL_REQUEST, GSS_REQUEST):
-            client.sendall(b"N")
-        elif code == PROTOCOL:
-            return length == 8 or bool(_exactly(client, length - 8))
-        else:
-            return False
-
-
-def _exactly(client: socket.socket, length: int) -> bytes:
-    """Empty if fewer bytes come."""
-    found = b""
-    while len(found) < length:
-        some = client.recv(length - len(found))
-        if not some:
-            return b""
-        found += some
-    return found
+        length, code = struct.unpack("!II", take(client, 8))
+        if not 8 <= length <= STARTUP_MOST or code not in (SSL_REQUEST, GSS_REQUEST, PROTOCOL):
+            raise ConnectionResetError("the client did not begin a session")
+        if code == PROTOCOL:
+            take(client, length - 8)
+            return
+        client.sendall(b"N")
 
 
 def _message(kind: bytes, body: bytes) -> bytes:

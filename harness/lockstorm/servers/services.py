@@ -33,11 +33,6 @@ LEASE_UNIT_MS = {"etcd": 1000}  # unit of a lease; 1 ms for other services
 LEASE_LATE_MS = {"etcd": 500 + 3_000 + 500}
 
 
-def lease_late_ms(lock: LockEntry) -> int:
-    """How long after its end a lease may still keep other clients out."""
-    return LEASE_LATE_MS.get(lock.service, 0)
-
-
 def real_time_reason(lock: LockEntry) -> str:
     if lock.adapter:
         return "a library reads the machine's clock"
@@ -63,15 +58,11 @@ def lease_at_least(lock: LockEntry, lease_ms: int) -> int:
     return -(-lease_ms // unit_ms) * unit_ms
 
 
-def how_to_install(service: str) -> str:
-    if not paths.IS_INSTALLED:
-        return "make deps-all"
-    return f"on Debian and Ubuntu apt-get install {' '.join(PACKAGES[service])}"
-
-
 def _missing_library(service: str) -> str:
     if not all(lock.built for lock in locks_on(service)):
-        return f"this build cannot speak to {service}: {how_to_install(service)}, then {paths.HOW_TO_BUILD}"
+        packages = f"on Debian and Ubuntu apt-get install {' '.join(PACKAGES[service])}"
+        how = packages if paths.IS_INSTALLED else "make deps-all"
+        return f"this build cannot speak to {service}: {how}, then {paths.HOW_TO_BUILD}"
     if service != "redis" and (lacking := missing_for_files(map(Path, map(paths.program, paths.SERVICE_PROGRAMS)))):
         return missing_sentence(lacking)
     return ""

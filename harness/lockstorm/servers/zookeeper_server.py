@@ -39,10 +39,7 @@ JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:CICompilerCount=1",
     "-XX:CompileThresholdScaling=5",  # a trial is too short for compiled code to pay
-    *(
-        "-XX:+UnlockDiagnosticVMOptions",
-        "-XX:GuaranteedSafepointInterval=0",
-    ),  # it stops only to collect garbage
+    *("-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0"),  # it stops only to collect garbage
     "-XX:-UsePerfData",  # or it leaves a file in /tmp
     "-Dzookeeper.jmx.log4j.disable=true",
     "-Dzookeeper.forceSync=no",  # a write is in the kernel before its answer; a killed process does not lose it

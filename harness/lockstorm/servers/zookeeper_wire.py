@@ -6,6 +6,8 @@ import socket
 import struct
 from collections.abc import Iterator
 
+from lockstorm.process.line_client import take
+
 CREATE, DELETE, EXISTS, CHILDREN, CLOSE = 1, 2, 3, 8, -11
 NO_NODE, NODE_EXISTS, NOT_EMPTY, NO_RIGHT = -101, -110, -111, -102
 ERROR_NAMES = {NO_RIGHT: "it may not", -4: "the connection is lost", -112: "the session has expired", -115: "no login"}
@@ -92,19 +94,10 @@ class ZooKeeperConnection:
         self.socket.sendall(_text(text))
 
     def _read(self) -> bytes:
-        (length,) = struct.unpack("!i", self._take(4))
+        (length,) = struct.unpack("!i", take(self.socket, 4))
         if not 0 <= length <= ANSWER_MOST:
             raise NotZooKeeper
-        return self._take(length)
-
-    def _take(self, length: int) -> bytes:
-        found = b""
-        while len(found) < length:
-            some = self.socket.recv(length - len(found))
-            if not some:
-                raise ConnectionResetError("the connection was closed")
-            found += some
-        return found
+        return take(self.socket, length)
 
 
 @contextlib.contextmanager

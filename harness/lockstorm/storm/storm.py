@@ -49,11 +49,7 @@ def run_storm(
             storm_run.warm_up()
             storm_run.run()
             storm_run.drain()
-            verdict = trial.judge(plan.require)
-            if story_to is not None:
-                story_to.extend(trial.recorder.read())
-            if save:
-                trial.recorder.save(save)
+            verdict = trial.judge(plan.require, story_to, save)
             versions.update(trial.versions())
             elapsed.update(trial.elapsed_ms)
             return verdict

@@ -203,6 +203,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
     work_ms = schedule.lease_ms // PART_OF_LEASE if storm.work_ms is None else storm.work_ms
     settings = _settings(request, schedule, lock, work_ms)
     patience_ms = PATIENCE_LEASES * schedule.lease_ms + lease_late_in(settings, lock) + POLL_LIMIT_MS + work_ms
+    most = MOST_WORK_RENEWED if lock.renews and not request.fixed_lease else MOST_WORK
     bounds = (storm.bound_ms, storm.bound_ms) if storm.bound_ms else _bounds_ms(lock, time, schedule, patience_ms)
     return StormPlan(
         settings,
@@ -212,7 +213,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
         *bounds,
         patience_ms,
         work_ms,
-        most_work_ms=_most_work_ms(lock, request, schedule.lease_ms) if storm.work_ms is None else work_ms,
+        most_work_ms=round(schedule.lease_ms * most) if storm.work_ms is None else work_ms,
         wait_ms=WAIT_FOR_EVER if storm.wait_ms is None else storm.wait_ms,
         varied=_varied(storm, lock),
     )
@@ -226,11 +227,6 @@ def _varied(storm: StormRequest, lock: LockEntry) -> Varied:
         | (Varied.RENEWAL if lock.renewable else Varied.NOTHING)
         | (Varied.REENTRY if lock.reentrant else Varied.NOTHING)
     )
-
-
-def _most_work_ms(lock: LockEntry, request: TrialSettings, lease_ms: int) -> int:
-    """The longest work that drawn_work_ms draws."""
-    return round(lease_ms * (MOST_WORK_RENEWED if lock.renews and not request.fixed_lease else MOST_WORK))
 
 
 def _bounds_ms(lock: LockEntry, time: str, schedule: Schedule, patience_ms: int) -> tuple[int, int]:
@@ -304,7 +300,8 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry, work_
     _, store, time = check_settings(request)
     required = _required_settings(sorted({event.fault for event in schedule.events})) if lock.service == "redis" else {}
     required["replicas"] = max(lock.replicas, required.get("replicas", 0))
-    usual = TrialSettings(
+    usual = replace(
+        request,
         lock=lock.name,
         scenario=SCENARIO,
         store=store,
@@ -313,11 +310,7 @@ def _settings(request: TrialSettings, schedule: Schedule, lock: LockEntry, work_
         lease_ms=schedule.lease_ms,
         nodes=lock.nodes,
         permits=request.permits or 1,
-        fixed_lease=request.fixed_lease,
-        server=request.server,
-        config=request.config,
         deployment=deployment_of(request),
-        checks_validity=request.checks_validity,
         clients=schedule.clients,
         duration_ms=schedule.duration_ms,
         history_records=_history_records(schedule, work_ms),

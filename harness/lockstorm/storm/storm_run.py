@@ -3,9 +3,10 @@ Rules keep faults apart that cannot overlap."""
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from lockstorm.native.library import Kind, TaskState
 from lockstorm.results.storm_result import FaultCount, StormCourse
@@ -39,11 +40,10 @@ class Course:
         return StormCourse(event.at_ms, event.fault, event.target, self.state, self.reason, *times)
 
 
-@dataclass(order=True)
-class _Timer:
+class _Timer(NamedTuple):
     at_ns: int
-    order: int
-    act: Callable[[], None] = field(compare=False)
+    order: int  # never the same
+    act: Callable[[], None]
 
 
 class StormRun:
@@ -57,7 +57,7 @@ class StormRun:
         self._timers: list[_Timer] = []
         self._armed: dict[str, Course] = {}  # target -> the fault that waits for its checkpoint
         self._active: list[Course] = []
-        self._timer_count = 0
+        self._orders = count()
         self._usual: set[bytes] = set()  # keys that this lock always leaves at its servers
 
     def warm_up(self) -> None:
@@ -304,8 +304,7 @@ class StormRun:
         return (self.trial.mono_ns - self._began_ns) / NS_PER_MS
 
     def _at(self, at_ms: float, act: Callable[[], None]) -> None:
-        self._timer_count += 1
-        heappush(self._timers, _Timer(self._began_ns + int(at_ms * NS_PER_MS), self._timer_count, act))
+        heappush(self._timers, _Timer(self._began_ns + int(at_ms * NS_PER_MS), next(self._orders), act))
 
 
 def count_faults(course: Iterable[Course]) -> list[FaultCount]:

@@ -60,7 +60,8 @@ class KeptTrials:
 
     def add(self, save: Callable[[Path], None] | None = None) -> KeptTrial:
         number = len(self.every) + 1
-        stem = "trial" if self.report is None else file_stem(self.nodeid)
+        of_test = MADE_OF_NAME.sub("-", self.nodeid.removesuffix(".py"))[-180:]
+        stem = "trial" if self.report is None else of_test
         name = stem if number == 1 else f"{stem}-{number}"
         kept = KeptTrial(self.directory / f"{name}.history", save)
         kept.history.unlink(missing_ok=True)
@@ -69,7 +70,3 @@ class KeptTrials:
 
     def lines(self) -> list[str]:
         return [line for each in self.every for line in each.lines()]
-
-
-def file_stem(nodeid: str) -> str:
-    return MADE_OF_NAME.sub("-", nodeid.removesuffix(".py"))[-180:]

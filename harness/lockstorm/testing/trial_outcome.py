@@ -23,15 +23,10 @@ STALLED = "lockstorm_stalled"  # the machine stood still
 STALLED_PLAYS = "lockstorm_stalled_plays"  # of trials that the test has let be played
 
 
-def plays_trials(item: pytest.Item) -> bool:
-    names = getattr(item, "fixturenames", ())
-    return any(name.startswith("lockstorm_") for name in names)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Runs a test again in which the machine stood still, a few times at most; other tests are left to others."""
-    if not plays_trials(item):
+    if not any(name.startswith("lockstorm_") for name in getattr(item, "fixturenames", ())):
         return None
     began_s = time.monotonic()
     play = 1

@@ -55,7 +55,7 @@ class PostgresNodes(Nodes[PostgresServer]):
         database = PostgresServer(
             self.trial.sandbox, name, clock=clock, replicated=replicated, follows=follows, configured=own
         )
-        self.trial.at_exit(database.close)
+        self.trial.on_exit.callback(database.close)
         database.number = self.trial.scheduler.add_server(clock, None)
         library().scheduler_set_server_process(self.trial.scheduler, database.number, database.process.pid)
         return database

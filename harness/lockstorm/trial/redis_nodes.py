@@ -93,7 +93,7 @@ class RedisNodes(Nodes[RedisServer]):
             configured=configured,
         )
         server.number = number
-        trial.at_exit(server.close)
+        trial.on_exit.callback(server.close)
         return server
 
     def ready(self) -> None:
@@ -109,7 +109,7 @@ class RedisNodes(Nodes[RedisServer]):
         if settings.topology == "sentinel":
             self.sentinels = watch(self.trial.sandbox, self.known[0], self.trial.links.peer_port, settings.elections)
             for sentinel in self.sentinels:
-                self.trial.at_exit(sentinel.close)
+                self.trial.on_exit.callback(sentinel.close)
 
     def _join_cluster(self) -> None:
         """Joins the nodes to a cluster. Clients know only the one that has the slot of the resource."""

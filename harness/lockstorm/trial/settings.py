@@ -13,7 +13,7 @@ from lockstorm.results.lock_entry import LockEntry, Topology
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.deployment import ENSEMBLES, Deployment
 from lockstorm.servers.ensemble_settings import lease_late_by_settings_ms
-from lockstorm.servers.services import lease_late_ms
+from lockstorm.servers.services import LEASE_LATE_MS
 from lockstorm.servers.topology import Elections
 
 Time = Literal["virtual", "real"]
@@ -182,7 +182,7 @@ def deployed(settings: TrialSettings, service: str) -> TrialSettings:
 def lease_late_in(settings: TrialSettings, lock: LockEntry) -> int:
     """How long after its end a lease may still keep other clients out, on the servers of this trial."""
     given = settings.deployment.given(lock.service) if settings.deployment else {}
-    return lease_late_ms(lock) + lease_late_by_settings_ms(lock.service, given)
+    return LEASE_LATE_MS.get(lock.service, 0) + lease_late_by_settings_ms(lock.service, given)
 
 
 def at_pace(settings: TrialSettings, pace: int, *, lease_is_chosen: bool = False) -> TrialSettings:

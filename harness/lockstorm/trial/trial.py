@@ -22,6 +22,7 @@ from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import TaskState
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Sandbox
+from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 from lockstorm.servers.ensemble_settings import silence_of_leader_ms
 from lockstorm.servers.postgres_server import PostgresServer
@@ -219,9 +220,12 @@ class Trial:
             self.run(living[:1], self.mono_ns + limit_ns)
         self.clock.note()
 
-    def judge(self, require: str | None = None) -> Verdict:
-        """Ends the trial and judges its history: the result of `check` (docs/verdicts.md). Raises Stalled if the
-        machine stood still for longer than the trial could bear."""
+    def judge(
+        self, require: str | None = None, story_to: list[Event] | None = None, save: Path | None = None
+    ) -> Verdict:
+        """Ends the trial and judges its history: the result of `check` (docs/verdicts.md). `story_to` receives the
+        history's records; `save`: where to write it. Raises Stalled if the machine stood still for longer than the
+        trial could bear."""
         self.faults.heal()
         self.links.check_rules()
         if self.settings.time == "real":
@@ -235,6 +239,10 @@ class Trial:
             required = dict.fromkeys((*self.verdict.required, *self.settings.also_require))
             self.verdict = self.recorder.judge(",".join(required))
         self._lap("judge")
+        if story_to is not None:
+            story_to.extend(self.recorder.read())
+        if save:
+            self.recorder.save(save)
         return self.verdict
 
     @contextlib.contextmanager

@@ -24,10 +24,6 @@ class TrialContext:
     scheduler: TrialScheduler
     recorder: TrialRecorder
     links: TrialLinks
-    on_exit: contextlib.ExitStack
+    on_exit: contextlib.ExitStack  # closed with the trial; the last one comes first
     is_at_every_node: Callable[[], bool] = lambda: False  # whether clients have something at each node
     reply_limit_ms: int = REPLY_LIMIT_MS  # of clients that are started from now on
-
-    def at_exit(self, action: Callable[[], object]) -> None:
-        """Calls `action` when the trial closes; the last one comes first."""
-        self.on_exit.callback(action)

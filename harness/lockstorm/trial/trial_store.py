@@ -24,7 +24,7 @@ class TrialStore:
         it; and it is no node of the lock, so that no fault strikes it."""
         if is_table(self._mode):
             self.table = PostgresServer(self._trial.sandbox, "postgres-store", clock=None)
-            self._trial.at_exit(self.table.close)
+            self._trial.on_exit.callback(self.table.close)
 
     def start(self) -> None:
         trial, recorder = self._trial, self._trial.recorder

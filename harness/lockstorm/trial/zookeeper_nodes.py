@@ -48,7 +48,7 @@ class ZooKeeperNodes(Nodes[ZooKeeperServer]):
             own.setdefault("syncLimit", str(ZOOKEEPER_SYNC_LIMIT))
         server = ZooKeeperServer(self.trial.sandbox, name, clock=clock, peers=peers, configured=own)
         server.number = number
-        self.trial.at_exit(server.close)
+        self.trial.on_exit.callback(server.close)
         return server
 
     def _peer_address(self, name: str, peer: str, quorum: int, election: int) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 import msgspec
@@ -26,7 +27,6 @@ from lockstorm.scenario.play import play
 from lockstorm.servers.services import missing
 from lockstorm.trial.settings import TrialSettings
 
-FENCE = "fence-reads-and-writes"
 # Records that the rendering omits: the verdict says whether a fault was proved, and partitions only choose a majority.
 HIDDEN_KINDS = ("acquire-invoke", "checkpoint", "phase")
 HIDDEN_RULES = {"fault-inject": ("partition",), "rule": ("partition", "failover")}
@@ -34,9 +34,6 @@ MARGIN = 2
 TEXT_WIDTH = 100
 
 Statuses = dict[str, str]
-BOTH_BROKEN: Statuses = {"mutual_exclusion": "violated", "integrity": "violated"}
-FENCED: Statuses = {"mutual_exclusion": "violated", "integrity": "holds", "fencing": "holds"}
-SAFE: Statuses = {"mutual_exclusion": "holds", "integrity": "holds"}
 
 
 @dataclass(frozen=True)
@@ -59,135 +56,8 @@ class Act:
     saved: Scene
 
 
-ACTS = (
-    Act(
-        "1. The pause",
-        "a pause",
-        "SET key value NX PX 30000, deleted by its owner only: the usual lock. Client 1 reads a counter "
-        " under the lock and is stopped before it writes, as by a garbage collection. Its lease runs out.",
-        Scene(
-            TrialSettings("set-nx-px", "gc-pause", store="open"),
-            "SET NX PX",
-            BOTH_BROKEN,
-            "violated",
-            "Two clients were in the critical section, and one of two acknowledged increments is gone.",
-        ),
-        Scene(
-            TrialSettings("set-nx-px-fenced", "gc-pause", store=FENCE),
-            "fencing token",
-            FENCED,
-            "fenced",
-            "The same with a fencing token: a number that rises with every grant. The lock failed just the same - no "
-            "lease can prevent that - but the store had seen token 2 and refused token 1.",
-        ),
-    ),
-    Act(
-        "2. The packet that comes late",
-        "a late packet",
-        "No process is paused and no lease runs out. Client 1's write stays in the network; it gives up waiting, "
-        "releases, and client 2 does its work. Then the write arrives. No lock service can prevent this.",
-        Scene(
-            TrialSettings("set-nx-px", "packet-delay", store="open"),
-            "SET NX PX",
-            {"mutual_exclusion": "holds", "integrity": "violated"},
-            "violated",
-            "Mutual exclusion held all the time, and the update is lost all the same.",
-        ),
-        Scene(
-            TrialSettings("set-nx-px-fenced", "packet-delay", store=FENCE),
-            "fencing token",
-            {**SAFE, "fencing": "holds"},
-            "holds",
-            "With a token, the store recognises the late write and refuses it.",
-        ),
-    ),
-    Act(
-        "3. The clock that jumps",
-        "a clock that jumps",
-        "Redlock: a majority of five independent servers. Client 1 has nodes 1, 2 and 3. The clock of node 3 jumps "
-        "past the lease, and nodes 3, 4 and 5 are a majority for client 2.",
-        Scene(
-            TrialSettings("redlock", "clock-jump-node", store="open"),
-            "Redlock",
-            BOTH_BROKEN,
-            "violated",
-            "No process was slow and none crashed: one clock of five was enough.",
-        ),
-        Scene(
-            TrialSettings("redlock", "clock-jump-node", store="open", control=True),
-            "steady clocks",
-            SAFE,
-            "holds",
-            "The same schedule with a clock that stays: client 2 gets two nodes of five and waits. Redlock gives no "
-            "token that a store could check, so its safety rests on the clocks.",
-        ),
-    ),
-    Act(
-        "4. The pause after the check",
-        "a pause after the check",
-        "Redlock measures how long the majority took and does not accept a grant that is too old. Client 1 passes that "
-        "check - and is stopped right after it.",
-        Scene(
-            TrialSettings("redlock", "pause-after-validity-check", store="open"),
-            "Redlock",
-            {"mutual_exclusion": "holds", "integrity": "violated"},
-            "violated",
-            "It knew until when its grant was valid, so it no longer believed in it. It wrote all the same: between "
-            "any check and the write there is room for a pause.",
-        ),
-        Scene(
-            TrialSettings("set-nx-px-fenced", "pause-after-validity-check", store=FENCE),
-            "fencing token",
-            FENCED,
-            "fenced",
-            "Only the store can check at the right moment, when the write arrives. Here it refuses even the read.",
-        ),
-    ),
-    Act(
-        "5. The failover",
-        "a failover",
-        "A fencing token, and a store that checks it. But the master that grants the lock and counts the tokens fails "
-        "before its replica has heard of either; the replica takes over.",
-        Scene(
-            TrialSettings("set-nx-px-fenced", "failover-unreplicated", store=FENCE),
-            "fencing token",
-            {**BOTH_BROKEN, "fencing": "violated"},
-            "violated",
-            "The counter went back with the lock: both clients have token 1, and the store cannot tell them apart. A "
-            "token is as good as the counter it comes from.",
-        ),
-        Scene(
-            TrialSettings("replica-wait", "failover-unreplicated", store="open"),
-            "WAIT for a replica",
-            SAFE,
-            "holds",
-            "A lock that is only granted when the replica has it survives this one. With two replicas the other one "
-            "may take over: see failover-half-replicated.",
-        ),
-    ),
-    Act(
-        "6. The pause, on ZooKeeper",
-        "a pause, on ZooKeeper",
-        "The usual advice is to use ZooKeeper instead: its recipe is an ephemeral node in a queue, in a session that "
-        "heartbeats keep. Client 1 is stopped before it writes, and its heartbeats with it. The session runs out.",
-        Scene(
-            TrialSettings("zookeeper", "gc-pause", store="open"),
-            "ZooKeeper",
-            BOTH_BROKEN,
-            "violated",
-            "ZooKeeper loses exclusion, too: its node went with the session, and a stopped client cannot be notified. "
-            "A consensus protocol makes the lock's server right, not its clients.",
-        ),
-        Scene(
-            TrialSettings("zookeeper", "gc-pause", store=FENCE),
-            "and its token",
-            FENCED,
-            "fenced",
-            "Its token saves you: the czxid, the number of the change that created the node, rises over everything "
-            "that can happen to a server. But only a resource that looks at it refuses the late write.",
-        ),
-    ),
-)
+SCRIPT = Path(__file__).with_suffix(".toml")
+ACTS = msgspec.toml.decode(SCRIPT.read_bytes(), type=dict[str, tuple[Act, ...]])["act"]
 
 
 class SceneResult(TrialResult, frozen=True, kw_only=True, omit_defaults=True, rename={"properties": "verdict"}):

@@ -52,16 +52,12 @@ def examine() -> list[Examined]:
         failed = next((each.name for each in findings if each.name in needs and not each.ok), None)
         if failed:
             findings.append(Examined(name, False, f"not examined: it needs {failed}"))
-        else:
-            findings.append(_look(name, find, help_))
+            continue
+        try:
+            findings.append(Examined(name, True, find()))
+        except (LockstormError, OSError, subprocess.SubprocessError) as reason:
+            findings.append(Examined(name, False, str(reason), help_))
     return findings
-
-
-def _look(what: str, find: Callable[[], str], help_: str) -> Examined:
-    try:
-        return Examined(what, True, find())
-    except (LockstormError, OSError, subprocess.SubprocessError) as reason:
-        return Examined(what, False, str(reason), help_)
 
 
 def find_programs() -> str:

@@ -10,14 +10,14 @@ import click
 from click.core import ParameterSource
 from msgspec import structs
 
-from lockstorm.base.atomic_file import write_text
+from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
 from lockstorm.cli import options
 from lockstorm.cli.search_table import progress_line, show_search
 from lockstorm.cli.terminal import check_new_file, print_result, status_line_to_the_end
 from lockstorm.results.event import Event
-from lockstorm.search.campaign import Campaign, read_campaign, write_result
+from lockstorm.search.campaign import Campaign, read_campaign
 from lockstorm.search.explore import resumed, search_schedules
 from lockstorm.search.explorer import SearchProgress
 from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
@@ -105,7 +105,7 @@ def _check_named(resume: Path | None, named: Mapping[str, str | None]) -> None:
 
 def _search(plan: SearchPlan, events: list[Event] | None, campaign: Campaign | None, kept: Path | None) -> SearchResult:
     before = campaign.tally.schedules if campaign else 0
-    keep = partial(write_result, kept) if kept else None
+    keep = partial(write_json, kept, indent=1) if kept else None
     with status_line_to_the_end(partial(_kept_hint, kept)) as show_status:
         began = time.monotonic()
 

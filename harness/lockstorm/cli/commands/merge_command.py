@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 from msgspec import structs
 
+from lockstorm.base.atomic_file import write_json
 from lockstorm.cli.options import json_option, path_option
 from lockstorm.cli.search_table import show_search
 from lockstorm.cli.terminal import check_new_file, print_result
-from lockstorm.search.campaign import read_campaign, write_result
+from lockstorm.search.campaign import read_campaign
 from lockstorm.search.explore import merged
 
 
@@ -26,7 +27,7 @@ def merge_command(files: tuple[Path, ...], output: Path | None, as_json: bool) -
     check_new_file("-o", output)
     result = merged([(str(path), read_campaign(path)) for path in files])
     if output:
-        write_result(output, result)
+        write_json(output, result, indent=1)
     campaign = result.campaign
     assert campaign
     missing = campaign.shards - len(campaign.digests)
