@@ -87,10 +87,6 @@ def check_range(flag: str, value: int | None, low: int, high: int) -> None:
         raise UsageError(f"{flag} {value}: from {low} to {high}")
 
 
-def check_duration(flag: str, value_ms: int | None, low_ms: int, high_ms: int) -> None:
-    Option(flag, "", "duration", within=(low_ms, high_ms)).check(value_ms)
-
-
 def check_ranges(owner: Any) -> None:
     """Raises UsageError for the first option of a value that is outside its range."""
     for name, each in options_of(owner).items():

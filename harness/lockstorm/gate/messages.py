@@ -33,12 +33,11 @@ SHORT = {
     "lease": "the lock was used after it had ended",
     "fairness": "waiters were overtaken",
 }
-IN_ORDER = tuple(MATTERS)
 
 
 def sort_properties(names: Iterable[str]) -> list[str]:
     """The properties by harm, the most harmful first."""
-    return sorted(names, key=IN_ORDER.index)
+    return sorted(names, key=list(MATTERS).index)
 
 
 def what_happened(scenario: str, control: bool, played: TrialResult, violated: Iterable[str]) -> str:

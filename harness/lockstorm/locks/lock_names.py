@@ -1,7 +1,6 @@
 """The entry of a lock by its name: a lock of the table or of the bug zoo, an adapter (adapter:WORD), or a plug-in
 (plugin:WORD)."""
 
-from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import choose
 from lockstorm.locks import adapter, plugin
 from lockstorm.native.library import locks, zoo_locks
@@ -37,9 +36,3 @@ def lock_named(name: str) -> LockEntry:
             return known
     table = {known.name: known for known in locks()}
     return table[choose("lock", name, [*table])]
-
-
-def check_on_redis(lock: LockEntry, what: str) -> None:
-    """Raises UsageError for a lock on another service. `what`: subject and verb of the message."""
-    if lock.service != "redis":
-        raise UsageError(f"{what} redis-servers, and {lock.name} lives on {lock.service}")

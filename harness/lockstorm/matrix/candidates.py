@@ -1,7 +1,6 @@
 """The candidates of `lockstorm advise`: locks with a store mode, what they survive, and how they rank for some needs.
 
-The cells say what a lock survives. PREVENTION says which scenarios the operator of the servers can prevent: a lock that
-fails only in those is better than one that fails after a pause.
+The cells say what a lock survives, and advice.toml which scenarios the operator of the servers can prevent.
 """
 
 from collections.abc import Iterable
@@ -41,36 +40,8 @@ SERVERS = {
 ON_REDIS = ("single", "replicas", "five")
 NAMES_MOST = 6
 CONTENTION = ("low", "high")
-NO_EARLY_PROMOTION = "no promotion of a replica that has not acknowledged the grant"
-STEADY_CLOCKS = "clocks that are slewed and never stepped"
-MEMORY = "maxmemory-policy noeviction, and enough memory"
-SYNCED = "an append-only file that is synced before each answer (appendfsync always)"
-PREVENTION = {
-    "clock-back-server": STEADY_CLOCKS,
-    "clock-jump-node": STEADY_CLOCKS,
-    "clock-jump-server": STEADY_CLOCKS,
-    "client-clock-ahead": STEADY_CLOCKS,
-    "crash-restart-node": SYNCED,
-    "database-clock-fast": STEADY_CLOCKS,
-    "database-failover": NO_EARLY_PROMOTION,
-    "delayed-restart-defeated": STEADY_CLOCKS,
-    "drift-split-brain": STEADY_CLOCKS,
-    "evict-all": MEMORY,
-    "evict-idle": MEMORY,
-    "evict-leases": MEMORY,
-    "failover-clock-ahead": STEADY_CLOCKS,
-    "failover-half-replicated": "no promotion of a replica that WAIT has not heard of",
-    "failover-unreplicated": NO_EARLY_PROMOTION,
-    "flush": "an ACL that reserves FLUSHALL for the operator",
-    "out-of-memory": MEMORY,
-    "pause-replies-clock-back": STEADY_CLOCKS,
-    "pooled-sessions": "a pool of connections in session mode, or none",
-    "read-only": "no master that is made read-only under its clients",
-    "restart-data-lost": SYNCED,
-    "session-clock-fast": STEADY_CLOCKS,
-    "token-counter-failover": NO_EARLY_PROMOTION,
-    "token-counter-restart": SYNCED,
-}
+ADVICE = msgspec.toml.decode(Path(__file__).with_name("advice.toml").read_bytes())
+PREVENTION = {name: how for how, names in ADVICE["prevention"].items() for name in names}  # by scenario
 
 
 def candidate_rank(option: Candidate, needs: Needs) -> tuple[int, ...]:

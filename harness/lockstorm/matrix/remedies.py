@@ -1,15 +1,16 @@
 """What an expert does where no lock is enough, each with the cells that show it.
 
-The actions are written here. Their results are read from the cells, so an action that the cells no longer support is
+The actions are in advice.toml. Their results are read from the cells, so an action that the cells no longer support is
 shown with the result that contradicts it, and a test fails.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Candidate, Limit, Needs, RemedyRow, Seen
-from lockstorm.matrix.candidates import Cells, cells_by_key, names_in_short, unpreventable
+from lockstorm.matrix.candidates import ADVICE, Cells, cells_by_key, names_in_short, unpreventable
 from lockstorm.results.matrix_result import MatrixCell
 
 EXPERT = (
@@ -19,10 +20,8 @@ EXPERT = (
 CRASH, PAUSE = "crash-holder", "gc-pause"
 
 
-@dataclass(frozen=True)
-class Remedy:
-    """`without` and `with_`: a lock and a store, before and after the action. `limit`: a scenario that `with_` does not
-    survive, and why."""
+class Remedy(msgspec.Struct, frozen=True, rename={"with_": "with"}):
+    """What to do, in a scenario: advice.toml says what the fields mean."""
 
     name: str
     action: str
@@ -32,37 +31,7 @@ class Remedy:
     limit: tuple[str, str] | None = None
 
 
-REMEDIES = (
-    Remedy(
-        "compare-and-set",
-        "Let each write name the version that it was computed from, and let the resource refuse it if the version has "
-        "changed: UPDATE ... WHERE version = ... . This works with every lock, and needs no token.",
-        PAUSE,
-        ("set-nx-px", "open"),
-        ("set-nx-px", "compare-and-set"),
-    ),
-    Remedy(
-        "fencing-token",
-        "Take a lock that gives fencing tokens, send the token with each read and write, and let the resource refuse a "
-        "token that is older than the newest it has seen.",
-        "gc-pause-read",
-        ("set-nx-px-fenced", "open"),
-        ("set-nx-px-fenced", "fence-reads-and-writes"),
-    ),
-    Remedy(
-        "one-transaction",
-        "Put the lock and the write into one database transaction: SELECT ... FOR UPDATE, UPDATE, COMMIT. A crash ends "
-        "the transaction and frees the row.",
-        CRASH,
-        ("setnx", "open"),
-        ("pg-for-update", "open"),
-        (
-            "connection-closed",
-            "There the write is outside of the lock's transaction. The database rolls back a write inside it; "
-            "lockstorm has not played that.",
-        ),
-    ),
-)
+REMEDIES = msgspec.convert(ADVICE["remedy"], tuple[Remedy, ...])
 
 
 def remedies(needs: Needs, best: list[Candidate], cells: Iterable[MatrixCell]) -> list[RemedyRow]:

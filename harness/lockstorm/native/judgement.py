@@ -14,8 +14,6 @@ from lockstorm.native.library import Message, library
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Verdict
 
-_EVENTS = msgspec.json.Decoder(Event)
-
 
 def judge_history(path: Path, require: str | None = None, *words: str) -> Verdict:
     """The verdict of `check` on a history; `words`: more options of `check`. Raises UsageError for a damaged file."""
@@ -60,6 +58,6 @@ def read_history(path: Path) -> list[Event]:
     if done.returncode != 0:
         raise UsageError(done.stderr.strip())
     try:
-        return _EVENTS.decode_lines(done.stdout.partition("\n")[2])
+        return msgspec.json.Decoder(Event).decode_lines(done.stdout.partition("\n")[2])
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: a record that this version does not know: {error}") from None

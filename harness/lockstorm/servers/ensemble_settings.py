@@ -12,9 +12,6 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, NotInstalled
 from lockstorm.base.toml_table import TomlTable
 from lockstorm.servers.redis_config import (
-    ACCESS,
-    PLACE,
-    PROCESS,
     ChangedSetting,
     RedisSetting,
     chosen_by_trial,
@@ -26,43 +23,9 @@ MEMBERS_LIMIT = 7
 SCENARIO_COUNTS = "the scenario is about a number of servers of its own"
 NO_ENSEMBLE = "several ZooKeeper servers are for real time: elections are made of timeouts"
 TICK_OF_TRIAL = "in virtual time the server looks for the end of sessions every 4 ms"
-SYNC = "a trial's servers do not lose power, and a killed process loses nothing that the kernel has"
-NO_EFFECT = "it has no effect on a lock in a trial"
 SILENCE_LIMIT_MS = 20_000  # a trial waits for an election for 60 s (etcd_server.leader_of)
 ASK_LIMIT_S = 30.0
 MS_PER_S = 1000
-
-# What a trial chooses itself, and why: names, or their beginnings followed by an asterisk.
-CHOSEN_IN_ENSEMBLES: dict[str, dict[str, tuple[str, ...]]] = {
-    "etcd": {
-        PLACE: (
-            *("name", "data-dir", "wal-dir", "listen-*", "advertise-client-urls", "initial-*", "discovery*"),
-            *("host-whitelist", "cors", "config-file"),
-        ),
-        ACCESS: (
-            "cert-file",
-            "key-file",
-            "client-*",
-            "trusted-ca-file",
-            "auto-tls",
-            "peer-*",
-            "cipher-suites",
-            "auth-*",
-        ),
-        PROCESS: ("logger", "log-*", "debug", "enable-pprof", "metrics", "proxy*", "force-new-cluster", "version"),
-        SYNC: ("unsafe-no-fsync",),
-    },
-    "zookeeper": {
-        PLACE: (
-            *("dataDir", "dataLogDir", "clientPort*", "secureClientPort*", "server.*", "group.*", "weight.*"),
-            *("dynamicConfigFile", "admin.*", "4lw.*", "metricsProvider.*", "quorumListenOnAllIPs", "localSession*"),
-        ),
-        ACCESS: ("ssl*", "sasl*", "authProvider*", "quorum.*", "enforce.*", "sessionRequireClientSASLAuth"),
-        PROCESS: ("standaloneEnabled", "reconfigEnabled", "electionAlg", "peerType", "cnxTimeout"),
-        SYNC: ("forceSync", "fsync*", "syncEnabled"),
-        NO_EFFECT: ("autopurge.*", "snapCount", "preAllocSize", "maxClientCnxns", "globalOutstandingLimit"),
-    },
-}
 
 # ZooKeeper takes any name as a property of its Java machine, so it cannot tell which one is wrong.
 ZOOKEEPER_SETTINGS = {  # name -> least and largest value
@@ -104,7 +67,7 @@ def read_ensemble(table: TomlTable, service: str) -> tuple[tuple[RedisSetting, .
         name = setting.name
         if name == MEMBERS:
             table.number(MEMBERS, 1, MEMBERS_LIMIT)
-        elif why := chosen_by_trial(name, CHOSEN_IN_ENSEMBLES[service]):
+        elif why := chosen_by_trial(name, service):
             changed.append(ChangedSetting(setting, why, service))
             continue
         elif service == "zookeeper":

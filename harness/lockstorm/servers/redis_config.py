@@ -7,51 +7,19 @@ import glob
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.read_file import read_text
 from lockstorm.base.toml_table import TomlTable
 
-PLACE = "each server of a trial has a directory and a socket of its own"
-PROCESS = "the trial starts and ends its servers itself"
-ACCESS = "the trial's clients and links have no password and no certificate"
-SNAPSHOTS = "a trial makes no snapshots: what is only in a snapshot counts as lost"
-PEERS = "the trial connects its servers itself"
-MACHINE = "it has no effect on locks, and depends on the machine"
-MODULES = "the trial loads no modules"
 LAG = "in virtual time a replica counts as long as it is connected"
-ADMIN = "the trial gives its servers commands under their usual names"
-
-# What a trial chooses itself, and why: names, or their beginnings followed by an asterisk.
-CHOSEN_BY_TRIAL = {
-    PLACE: (
-        *("port", "bind", "bind-source-addr", "unixsocket", "unixsocketperm", "dir", "pidfile", "logfile"),
-        *("syslog-*", "dbfilename", "appendfilename", "appenddirname", "aclfile", "aof-timestamp-enabled"),
-    ),
-    PROCESS: (
-        *("daemonize", "supervised", "always-show-logo", "set-proc-title", "proc-title-template", "locale-collate"),
-        *("shutdown-*", "crash-*", "enable-debug-command", "enable-module-command", "enable-protected-configs"),
-    ),
-    ACCESS: (
-        *("requirepass", "masterauth", "masteruser", "primaryauth", "primaryuser", "user", "acl-pubsub-default"),
-        *("protected-mode", "tls-*"),
-    ),
-    ADMIN: ("rename-command",),
-    SNAPSHOTS: ("save", "stop-writes-on-bgsave-error", "rdb-*", "rdbcompression", "rdbchecksum"),
-    PEERS: (
-        *("replicaof", "slaveof", "replica-announce-*", "slave-announce-*", "replica-announced", "repl-*"),
-        *("cluster-*", "replica-ignore-disk-write-errors"),
-    ),
-    MACHINE: (
-        *("io-threads", "io-threads-do-reads", "activedefrag", "active-defrag-*", "oom-score-adj*", "disable-thp"),
-        *("server-cpulist", "bio-cpulist", "aof-rewrite-cpulist", "bgsave-cpulist", "jemalloc-bg-thread", "loglevel"),
-    ),
-    MODULES: ("loadmodule",),
-}
 LAG_SETTINGS = ("min-replicas-max-lag", "min-slaves-max-lag")
 LAG_OF_TRIAL_S = "1000000000"
 LEAST_REPLICAS = ("min-replicas-to-write", "min-slaves-to-write")
@@ -139,13 +107,22 @@ def words_of(value: str) -> list[str]:
     return ["".join(parts) for parts in WORD.findall(value)]
 
 
-def chosen_by_trial(name: str, chosen: Mapping[str, tuple[str, ...]] = CHOSEN_BY_TRIAL) -> str | None:
-    """Why a trial chooses this setting itself; None: it takes the team's. `chosen`: reason -> names."""
-    for why, names in chosen.items():
-        for each in names:
-            if name == each or (each.endswith("*") and name.startswith(each[:-1])):
-                return why
-    return None
+class ChosenSettings(msgspec.Struct, frozen=True):
+    """Settings that a trial chooses itself, by service; and why."""
+
+    why: str
+    redis: tuple[str, ...] = ()
+    etcd: tuple[str, ...] = ()
+    zookeeper: tuple[str, ...] = ()
+
+
+CHOSEN_FILE = Path(__file__).with_name("chosen_settings.toml")
+CHOSEN = msgspec.toml.decode(CHOSEN_FILE.read_bytes(), type=dict[str, tuple[ChosenSettings, ...]])["chosen"]
+
+
+def chosen_by_trial(name: str, service: str = "redis") -> str | None:
+    """Why a trial chooses this setting itself; None: it takes the team's."""
+    return next((row.why for row in CHOSEN if any(fnmatchcase(name, each) for each in getattr(row, service))), None)
 
 
 def divide(settings: Iterable[RedisSetting]) -> tuple[tuple[RedisSetting, ...], tuple[ChangedSetting, ...]]:

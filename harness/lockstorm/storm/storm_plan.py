@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.base.errors import UsageError, at_place
-from lockstorm.base.option_fields import check_duration, check_range, check_ranges, option, option_words
+from lockstorm.base.option_fields import Option, check_range, check_ranges, option, option_words
 from lockstorm.locks.lock_names import lock_words
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.fault_names import choose_fault
@@ -192,7 +192,7 @@ def plan_storm(storm: StormRequest, seed: int | None = None) -> StormPlan:
         raise UsageError(f"a storm asks for its lock again and again, and what {lock.name} gives out is done once")
     check_ranges(storm)
     check_range("--clients", request.clients, 1, CLIENT_LIMIT)
-    check_duration("--duration", request.duration_ms, DURATION_LEAST_MS, DURATION_LIMIT_MS)
+    Option("--duration", "", "duration", within=(DURATION_LEAST_MS, DURATION_LIMIT_MS)).check(request.duration_ms)
     check_range("--seed plus --trials", request.seed + storm.trials - 1, 0, SEED_LIMIT)
     if storm.schedule:
         schedule = read_schedule(storm.schedule)

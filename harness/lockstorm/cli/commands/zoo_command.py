@@ -15,7 +15,6 @@ from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, SECONDS_USUAL, Hunt, run_zo
 from lockstorm.zoo.zoo_entries import Bug, bugs
 from lockstorm.zoo.zoo_pages import show_zoo, write_record, zoo_section
 
-TIME_LIMIT_MOST_MS = UNITS_MS["h"]
 INTERRUPTED = 130
 
 
@@ -23,7 +22,7 @@ INTERRUPTED = 130
 @names_option("--bug", "NAME", "Bugs to try. Default: all in scenarios/zoo.")
 @click.option("--no-explore", is_flag=True, help="Play only the scenarios, without the explorer.")
 @duration_option(
-    "--time-limit", "time_limit_ms", "Longest search for one bug.", 1000, TIME_LIMIT_MOST_MS, f"{SECONDS_USUAL}s"
+    "--time-limit", "time_limit_ms", "Longest search for one bug.", 1000, UNITS_MS["h"], f"{SECONDS_USUAL}s"
 )
 @click.option(
     "--fixed-schedules",
