@@ -34,7 +34,7 @@ from lockstorm.search.search_lines import (
     read_line,
     tallies_joined,
 )
-from lockstorm.search.sessions import SESSION, SHORT_SESSION, SHORT_SESSIONS, session_numbers
+from lockstorm.search.sessions import SESSION_OPTIONS, session_numbers
 from lockstorm.servers.hosted_server import hosted_server
 from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
 from lockstorm.servers.still_topology import (
@@ -215,10 +215,8 @@ class Explorer:
         room = most if in_sessions else max(1, -(-(most - first) // stride))
         with digests.open("wb") as file:
             file.truncate(room * DIGEST_BYTES)  # a sparse file
-        options: dict[str, object] = {"most": most, "seconds": seconds, "shared": shared, "digests": digests}
-        options |= {"first-session" if in_sessions else "first": first, "stride": stride}
-        if in_sessions:
-            options |= {"session": SESSION, "short-session": SHORT_SESSION, "short-sessions": SHORT_SESSIONS}
+        options = {"most": most, "seconds": seconds, "stride": stride, "shared": shared, "digests": digests}
+        options |= {"first-session": first, **SESSION_OPTIONS} if in_sessions else {"first": first}
         words = [*words, *flag_words(options)]
         words += ["--whole-sessions"] if whole_sessions else []
         self.run(self.jobs, words, lambda tally: on_progress(SearchProgress(tally, shared.read_bytes()[STATES_AT:])))

@@ -2,6 +2,7 @@
 takes as long as some tens of schedules. The first few are short, so that a short search has several for its jobs."""
 
 SHORT_SESSION, SHORT_SESSIONS, SESSION = 50, 4, 200  # schedules in one of the first; their number; in a later one
+SESSION_OPTIONS = {"session": SESSION, "short-session": SHORT_SESSION, "short-sessions": SHORT_SESSIONS}  # of explore
 
 
 def session_numbers(session: int) -> range:
