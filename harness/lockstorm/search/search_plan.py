@@ -335,10 +335,8 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
         raise UsageError("--wait forever with --require liveness: a schedule with a forgotten waiter would not end")
     if request.bound_ms and LIVENESS not in names:
         raise UsageError("--bound is for a search that requires liveness: --require liveness")
-    if FAIRNESS in names and not lock.fair:
-        raise UsageError(f"--require fairness is for locks that promise an order; {lock.name} does not")
-    if FAIRNESS in names and budget:
-        raise UsageError("--require fairness needs --faults none: a fault may keep a waiter out of its queue")
+    if FAIRNESS in names:
+        _check_order(lock, budget)
     context = _context(request, lock, store, budget, names)
     shard = parse_shard(request.shard) if request.shard else Shard()
     if request.schedules and shard.first >= request.schedules:
@@ -387,6 +385,13 @@ def _check_strategy(request: SearchRequest) -> None:
 
 def _workers(request: SearchRequest) -> int:
     return 1 if request.strategy == EXHAUSTIVE else request.workers or len(os.sched_getaffinity(0))
+
+
+def _check_order(lock: LockEntry, budget: dict[str, int]) -> None:
+    if not lock.fair:
+        raise UsageError(f"--require fairness is for locks that promise an order; {lock.name} does not")
+    if budget:
+        raise UsageError("--require fairness needs --faults none: a fault may keep a waiter out of its queue")
 
 
 def _usual_turns(budget: dict[str, int], required: Collection[str]) -> int:
