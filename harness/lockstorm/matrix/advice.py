@@ -8,6 +8,7 @@ from msgspec import structs
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.matrix.advice_result import Advice, Candidate, Choice, Decision, Needs
 from lockstorm.matrix.candidates import (
+    ADVICE,
     PREVENTION,
     SERVERS,
     best_of,
@@ -19,16 +20,6 @@ from lockstorm.matrix.candidates import (
 from lockstorm.matrix.remedies import CRASH, EXPERT, cautions, remedies
 from lockstorm.matrix.service_kinds import Costs, compare_kinds
 from lockstorm.results.matrix_result import MatrixCell
-
-NOT_MEASURED = (
-    "Consul; and scenarios that few kinds of services were played with: between kinds, only the shared ones compare",
-    "a write inside the transaction that holds the lock: all trials write over a connection of their own",
-    "how often these faults happen to you, and how long they last: each cell is one schedule that can happen",
-    "a resource that compares versions or owners itself, except in gc-pause and pause-after-write-check "
-    "(compare-and-set) and random-token-cas",
-    "what a lock costs, without --costs: lockstorm compare measures locks on Redis on your machine",
-    "your own code around the lock, and libraries in other languages",
-)
 
 
 def remarks_on(option: Candidate, needs: Needs) -> tuple[str, ...]:
@@ -62,7 +53,7 @@ def advise_locks(needs: Needs, cells: list[MatrixCell], source: str, costs: Cost
         options=[structs.replace(option, remarks=remarks_on(option, needs)) for option in options],
         kinds=kinds,
         decisions=decisions(cells),
-        not_measured=list(NOT_MEASURED),
+        not_measured=ADVICE["not-measured"],
     )
 
 

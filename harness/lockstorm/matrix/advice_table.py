@@ -72,8 +72,8 @@ def show_kinds(console: Console, kinds: Kinds) -> None:
     console.print()
 
 
-def plain_grid(*titles: str) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 1), header_style="dim")
+def plain_grid(*titles: str, gap: int = 1) -> Table:
+    table = Table(box=None, padding=(0, gap, 0, 1), header_style="dim")
     for title in titles:
         table.add_column(title, overflow="fold", no_wrap=title in UNBROKEN)
     return table
@@ -240,9 +240,7 @@ def pairs_table(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def decisions_table(decisions: list[Decision]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 1), header_style="dim")
-    for title in ("for", "resource", "servers", "fails least", "fails in", "unpreventable"):
-        table.add_column(title, overflow="fold")
+    table = plain_grid("for", "resource", "servers", "fails least", "fails in", "unpreventable", gap=2)
     for row in decisions:
         count, unpreventable_count = len(row.damaged) + len(row.stuck), len(row.unpreventable)
         table.add_row(

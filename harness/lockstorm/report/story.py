@@ -142,11 +142,10 @@ def policy_sentence(verdict: Verdict) -> str:
 
 def policy_table(policies: list[PolicyVerdict]) -> Table:
     """One line for each pair of policies, one column for each property that is not inconclusive under all of them."""
-    table = Table(box=None, padding=(0, 1), header_style="dim")
     judged = {name for each in policies for name, found in each.properties.items() if found.status != "inconclusive"}
     names = [name for name in policies[0].properties if name in judged]
-    for title in ("failed release", "unknown acquire", *(name.replace("_", " ") for name in names), "exit"):
-        table.add_column(title)
+    titles = ("failed release", "unknown acquire", *(name.replace("_", " ") for name in names), "exit")
+    table = Table(*titles, box=None, padding=(0, 1), header_style="dim")
     for each in policies:
         statuses = [each.properties[name].status for name in names]
         table.add_row(
