@@ -11,11 +11,27 @@
 enum { SENTENCE_ROOM = 512 };
 
 /* A plug-in may call any function of env.h: a NULL slot would end the process that hosts it. */
-void env_begin(struct env *env, const struct env_ops *ops) {
+void env_begin(struct env *env, const struct env_ops *ops, int nodes, int64_t reply_limit_ms, struct random random) {
     void (*slots[sizeof *ops / sizeof(void (*)(void))])(void);
     memcpy(slots, ops, sizeof slots);
     for (size_t each = 0; each < sizeof slots / sizeof *slots; each++) assert(slots[each]);
-    env->ops = ops;
+    *env = (struct env){ops, nodes, reply_limit_ms, random};
+}
+
+int env_nodes(const struct env *env) {
+    return env->nodes;
+}
+
+int64_t env_reply_limit_ms(const struct env *env) {
+    return env->reply_limit_ms;
+}
+
+uint64_t env_random(struct env *env) {
+    return random_next(&env->random);
+}
+
+uint64_t env_random_below(struct env *env, uint64_t bound) {
+    return random_below(&env->random, bound);
 }
 
 /* Below 0, or longer than any stamp: no limit. */
@@ -104,10 +120,6 @@ const struct env_reply *env_message(struct env *env, int node, int64_t limit_ms)
 
 void env_sleep(struct env *env, int64_t duration_ms) {
     if (duration_ms > 0) env->ops->sleep_until(env, env_deadline_ns(env_mono_ns(env), limit_ns_of(duration_ms)));
-}
-
-uint64_t env_random_below(struct env *env, uint64_t bound) {
-    return (uint64_t)(((__uint128_t)env_random(env) * bound) >> 64);
 }
 
 /* The operations that only pass their arguments on. */

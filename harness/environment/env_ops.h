@@ -4,6 +4,7 @@
 #pragma once
 
 #include "harness/environment/env.h"
+#include "harness/scheduler/random.h"
 
 /* Each operation is one entry here: result, name, parameters, the names of these, and, of those that an environment
  * need not serve, the result when it does not. From the entries come struct env_ops, the functions env_NAME that only
@@ -12,7 +13,6 @@
 
 /* Every environment serves these. `command` is one encoded RESP command; may_block: as env_command_blocking. */
 #define ENV_OPS_SERVED(SAME, OTHER)                                                                                    \
-    SAME(int, nodes, (const struct env *env), (env))                                                                   \
     OTHER(const struct env_reply *, command,                                                                           \
           (struct env * env, int node, const char *command, size_t length, int64_t limit_ns, bool may_block), )        \
     SAME(enum outcome, subscribe, (struct env * env, int node, const char *channel, size_t length),                    \
@@ -20,11 +20,9 @@
     SAME(void, unsubscribe, (struct env * env, int node, const char *channel, size_t length),                          \
          (env, node, channel, length))                                                                                 \
     OTHER(const struct env_reply *, message, (struct env * env, int node, int64_t limit_ns), )                         \
-    SAME(int64_t, reply_limit_ms, (const struct env *env), (env))                                                      \
     SAME(int64_t, mono_ns, (const struct env *env), (env))                                                             \
     SAME(int64_t, wall_ns, (const struct env *env), (env))                                                             \
     OTHER(void, sleep_until, (struct env * env, int64_t mono_ns), )                                                    \
-    SAME(uint64_t, random, (struct env * env), (env))                                                                  \
     SAME(void, checkpoint, (struct env * env, const char *name), (env, name))                                          \
     SAME(void, tell_validity, (struct env * env, int64_t valid_until_ns), (env, valid_until_ns))                       \
     SAME(void, tell_answers, (struct env * env, int asked, int64_t answers, enum outcome outcome),                     \
@@ -86,10 +84,13 @@ static inline int64_t env_deadline_ns(int64_t now_ns, int64_t limit_ns) {
 /* The first member of every implementation's own structure. */
 struct env {
     const struct env_ops *ops;
+    int nodes;
+    int64_t reply_limit_ms;
+    struct random random;
 };
 
-/* Gives an environment its operations. */
-void env_begin(struct env *env, const struct env_ops *ops);
+/* `random`: its random numbers. */
+void env_begin(struct env *env, const struct env_ops *ops, int nodes, int64_t reply_limit_ms, struct random random);
 
 /* What a call of the environment returns where it is not served: an ERROR, OUTCOME_REFUSED or false, at once. An
  * implementation puts these into the slots of struct env_ops that it does not fill itself. give_up prints the sentence

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/select.h>
 
+#include "harness/scheduler/grown.h"
+
 enum { URL_ROOM = 128, HTTP_OK = 200, ERROR_ROOM = 256, PAUSE_MS = 1 };
 
 struct http_session {
@@ -17,9 +19,9 @@ struct http_session {
     CURL *request;
     struct curl_slist *headers;
     bool begun, sent, ended, failed;
-    char *body;      /* of the answer, as far as it has arrived; zero-terminated */
-    size_t length;   /* of it */
-    size_t consumed; /* of it: the line that was returned last */
+    char *body;          /* of the answer, as far as it has arrived; zero-terminated */
+    size_t length, room; /* of it */
+    size_t consumed;     /* of it: the line that was returned last */
     char error[ERROR_ROOM];
 };
 
@@ -37,17 +39,12 @@ static int before_request(void *session, char *to_ip, char *from_ip, int to_port
     return CURL_PREREQFUNC_OK;
 }
 
-static void body_add(struct http_session *self, const char *bytes, size_t length) {
-    char *body = realloc(self->body, self->length + length + 1);
-    if (!body) abort();
-    memcpy(body + self->length, bytes, length);
-    self->body = body;
-    self->length += length;
-    body[self->length] = '\0';
-}
-
 static size_t body_arrives(char *bytes, size_t size, size_t count, void *session) {
-    body_add(session, bytes, size * count);
+    struct http_session *self = session;
+    self->body = grown(self->body, self->length + size * count + 1, &self->room, 1);
+    memcpy(self->body + self->length, bytes, size * count);
+    self->length += size * count;
+    self->body[self->length] = '\0';
     return size * count;
 }
 
@@ -81,7 +78,7 @@ static void http_answer_drop(struct http_session *self) {
     if (self->begun) curl_multi_remove_handle(self->multi, self->request);
     free(self->body);
     self->body = NULL;
-    self->length = self->consumed = 0;
+    self->length = self->room = self->consumed = 0;
     self->begun = self->sent = self->ended = self->failed = false;
 }
 
@@ -97,7 +94,7 @@ void http_session_close(struct http_session *self) {
 bool http_session_begin(struct http_session *self, const char *path, const char *body) {
     char url[URL_ROOM];
     http_answer_drop(self);
-    body_add(self, "", 0);
+    body_arrives(url, 0, 0, self); /* it is empty so far */
     snprintf(url, sizeof url, "http://localhost%s", path);
     self->begun = curl_easy_setopt(self->request, CURLOPT_URL, url) == CURLE_OK &&
                   curl_easy_setopt(self->request, CURLOPT_COPYPOSTFIELDS, body) == CURLE_OK &&

@@ -10,14 +10,12 @@
 #include "harness/environment/postgres_session.h"
 #include "harness/environment/redis_subscription.h"
 #include "harness/environment/zookeeper_session.h"
-#include "harness/scheduler/random.h"
 
 /* The state of a live environment, one for each task. */
 struct live_env {
     struct env env; /* first: a struct env * is a struct live_env * */
     struct env_live_options options;
     struct live_task task;
-    struct random random;
     /* By node: */
     struct redis_session redis[ENV_LIVE_NODES];
     struct redis_subscription subscriptions[ENV_LIVE_NODES];
@@ -52,10 +50,9 @@ static struct live_env *live_env_new(const struct env_ops *ops, const struct env
                                      const struct task *task, struct random random) {
     struct live_env *live = calloc(1, sizeof *live);
     if (!live) abort();
-    env_begin(&live->env, ops);
+    env_begin(&live->env, ops, options->node_count, options->reply_limit_ms, random);
     live->options = *options;
     live->task = (struct live_task){*task, options->host, options->reply_limit_ms * ENV_NS_PER_MS};
-    live->random = random;
     for (int node = 0; node < options->node_count; node++) {
         struct redis_session session = {.task = &live->task, .address = options->nodes[node]};
         live->redis[node] = session;
@@ -167,13 +164,11 @@ static const struct env_reply *live_command(struct env *env, int node, const cha
 }
 
 static enum outcome live_subscribe(struct env *env, int node, const char *channel, size_t length) {
-    struct live_env *live = live_at(env, node);
-    return redis_subscription_begin(&live->subscriptions[node], channel, length);
+    return redis_subscription_change(&live_at(env, node)->subscriptions[node], "SUBSCRIBE", channel, length);
 }
 
 static void live_unsubscribe(struct env *env, int node, const char *channel, size_t length) {
-    struct live_env *live = live_at(env, node);
-    redis_subscription_end(&live->subscriptions[node], channel, length);
+    redis_subscription_end(&live_at(env, node)->subscriptions[node], channel, length);
 }
 
 static const struct env_reply *live_message(struct env *env, int node, int64_t limit_ns) {
@@ -353,18 +348,10 @@ static void live_give_up(struct env *env, const char *sentence) {
 
 /* --- the host and the trial --- */
 
-static int live_nodes(const struct env *env) {
-    return live_env_of_const(env)->options.node_count;
-}
-
 void env_live_set_reply_limit(struct env *env, int64_t reply_limit_ms) {
-    struct live_env *live = live_env_of(env);
-    live->options.reply_limit_ms = reply_limit_ms;
-    live->task.reply_limit_ns = reply_limit_ms * ENV_NS_PER_MS;
-}
-
-static int64_t live_reply_limit_ms(const struct env *env) {
-    return live_env_of_const(env)->options.reply_limit_ms;
+    env->reply_limit_ms = reply_limit_ms;
+    live_env_of(env)->options.reply_limit_ms = reply_limit_ms; /* of a watchdog that is started from now on */
+    live_env_of(env)->task.reply_limit_ns = reply_limit_ms * ENV_NS_PER_MS;
 }
 
 static int64_t live_mono_ns(const struct env *env) {
@@ -379,10 +366,6 @@ static int64_t live_wall_ns(const struct env *env) {
 static void live_sleep_until(struct env *env, int64_t mono_ns) {
     while (!live_watchdog_stopping(env) && live_mono_ns(env) < mono_ns)
         live_task_sleep_until(&live_env_of(env)->task, mono_ns);
-}
-
-static uint64_t live_random(struct env *env) {
-    return random_next(&live_env_of(env)->random);
 }
 
 static void live_checkpoint(struct env *env, const char *name) {
@@ -400,7 +383,6 @@ static void live_tell_answers(struct env *env, int asked, int64_t answers, enum 
 }
 
 static const struct env_ops LIVE_OPS = {
-    .nodes = live_nodes,
     .command = live_command,
     .query = live_query,
     .post = live_post,
@@ -420,11 +402,9 @@ static const struct env_ops LIVE_OPS = {
     .subscribe = live_subscribe,
     .unsubscribe = live_unsubscribe,
     .message = live_message,
-    .reply_limit_ms = live_reply_limit_ms,
     .mono_ns = live_mono_ns,
     .wall_ns = live_wall_ns,
     .sleep_until = live_sleep_until,
-    .random = live_random,
     .checkpoint = live_checkpoint,
     .tell_validity = live_tell_validity,
     .tell_answers = live_tell_answers,

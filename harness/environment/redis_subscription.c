@@ -5,9 +5,9 @@ void redis_subscription_close(struct redis_subscription *self) {
     redis_session_close(&self->session);
 }
 
-/* Sends SUBSCRIBE or UNSUBSCRIBE and waits for its confirmation; messages that come before it are kept. */
-static enum outcome subscription_change(struct redis_subscription *self, const char *verb, const char *channel,
-                                        size_t length) {
+/* Messages that come before the confirmation are kept. */
+enum outcome redis_subscription_change(struct redis_subscription *self, const char *verb, const char *channel,
+                                       size_t length) {
     char *command = NULL;
     bool connected = redis_session_connect(&self->session);
     int bytes = redisFormatCommand(&command, "%s %b", verb, channel, length);
@@ -31,12 +31,8 @@ static enum outcome subscription_change(struct redis_subscription *self, const c
     return OUTCOME_UNKNOWN;
 }
 
-enum outcome redis_subscription_begin(struct redis_subscription *self, const char *channel, size_t length) {
-    return subscription_change(self, "SUBSCRIBE", channel, length);
-}
-
 void redis_subscription_end(struct redis_subscription *self, const char *channel, size_t length) {
-    if (self->session.context) (void)subscription_change(self, "UNSUBSCRIBE", channel, length);
+    if (self->session.context) (void)redis_subscription_change(self, "UNSUBSCRIBE", channel, length);
     redis_push_clear(&self->pushes);
 }
 

@@ -9,9 +9,10 @@ struct redis_subscription {
     struct redis_push_buffer pushes; /* messages that came while something else was waited for */
 };
 
-/* As env_subscribe and env_unsubscribe describe them. Without a confirmation within the task's reply limit the
- * connection ends, and every subscription with it. */
-enum outcome redis_subscription_begin(struct redis_subscription *self, const char *channel, size_t length);
+/* As env_subscribe (`verb`: "SUBSCRIBE") and env_unsubscribe describe them. Without a confirmation within the task's
+ * reply limit the connection ends, and every subscription with it. */
+enum outcome redis_subscription_change(struct redis_subscription *self, const char *verb, const char *channel,
+                                       size_t length);
 void redis_subscription_end(struct redis_subscription *self, const char *channel, size_t length);
 
 /* The next message on any of the channels, as the push that brought it (its third element is the message); the caller

@@ -26,16 +26,12 @@ static const char *const KINDS[EVENT_KINDS] = {"ask",  "answer", "executed", "le
                                                "late", "idle",   "end",      "left"};
 
 static void call_json(const struct call *call, json_t *body) {
-    json_object_set_new(body, "call", json_string(CALL_VERBS[call->verb]));
-    json_object_set_new(body, "client", json_integer(call->client + 1));
-    json_object_set_new(body, "thread", json_integer(call->thread + 1));
-    json_object_set_new(body, "lock", json_integer(call->lock + 1));
-    json_object_set_new(body, "resource", json_integer(call->resource + 1));
-    json_object_set_new(body, "mode", json_string(CALL_MODES[call->mode]));
+    json_object_update_new(body, json_pack("{s:s,s:i,s:i,s:i,s:i,s:s}", "call", CALL_VERBS[call->verb], "client",
+                                           call->client + 1, "thread", call->thread + 1, "lock", call->lock + 1,
+                                           "resource", call->resource + 1, "mode", CALL_MODES[call->mode]));
     if (call->verb != CALL_ACQUIRE) return;
-    json_object_set_new(body, "form", json_string(call->form ? call->form : ""));
-    json_object_set_new(body, "wait", json_string(CALL_WAITS[call->wait]));
-    json_object_set_new(body, "lease", json_string(CALL_LEASES[call->lease]));
+    json_object_update_new(body, json_pack("{s:s,s:s,s:s}", "form", call->form ? call->form : "", "wait",
+                                           CALL_WAITS[call->wait], "lease", CALL_LEASES[call->lease]));
     if (call->wait == WAIT_TIME) json_object_set_new(body, "wait_ms", json_integer((json_int_t)call->wait_ms));
     if (call->lease == LEASE_GIVEN) json_object_set_new(body, "lease_ms", json_integer((json_int_t)call->lease_ms));
 }

@@ -29,12 +29,6 @@ static void hosted_workload_draw(struct search_world *search, struct workload *w
     workload_draw(workload, &world->offer, world->settings.lease_ms, seed);
 }
 
-static bool hosted_schedule_begin(struct search_world *search, const struct workload *workload, uint64_t seed,
-                                  uint64_t number) {
-    (void)number;
-    return library_begin((struct library_world *)search, workload, seed);
-}
-
 static bool hosted_allows(const struct search_world *search, struct choice choice) {
     const struct library_world *world = library_world_of(search);
     return choice_is_fault(choice.kind) ? library_allows(world, choice) : library_can_take(world, choice);
@@ -222,7 +216,7 @@ static void hosted_describe(const struct search_world *search, bool kept, json_t
 
 static const struct search_world_operations OPERATIONS = {
     .workload_draw = hosted_workload_draw,
-    .begin = hosted_schedule_begin,
+    .begin = library_begin,
     .choices = library_choices,
     .allows = hosted_allows,
     .strikes_resource = hosted_strikes_resource,

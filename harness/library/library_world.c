@@ -282,7 +282,9 @@ static bool clients_rest(struct library_world *world) {
     return library_drain_until(world, at_ns, false);
 }
 
-bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed) {
+bool library_begin(struct search_world *search, const struct workload *workload, uint64_t seed, uint64_t number) {
+    struct library_world *world = (struct library_world *)search;
+    (void)number;
     world->workload = *workload;
     workload_match(&world->workload);
     world->event_count = 0;

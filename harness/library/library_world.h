@@ -24,10 +24,9 @@ void library_search_make(struct library_world *world, const struct library_setti
 /* Ends the programs: the next schedule begins a session. */
 void library_session_end(struct library_world *world);
 
-/* Begins a schedule: servers are empty, the programs of the workload's clients run and have made no call. False with
- * world->search.reason. */
-bool library_begin(struct library_world *world, const struct workload *workload, uint64_t seed);
-/* Operations of struct search_world; of steps only, not of faults. */
+/* Operations of struct search_world. When a schedule has begun, servers are empty, the programs of the workload's
+ * clients run and have made no call. Choices are of steps only, not of faults. */
+bool library_begin(struct search_world *search, const struct workload *workload, uint64_t seed, uint64_t number);
 int library_choices(struct search_world *search, struct choice *choices);
 bool library_can_take(const struct library_world *world, struct choice step);
 bool library_apply(struct search_world *search, struct choice choice);

@@ -56,10 +56,6 @@ static json_t *leases_of(const struct lock_type *type) {
     return type->traits & LOCK_TRAIT_RENEWS ? json_pack("[s,s]", "given", "renewed") : json_pack("[s]", "given");
 }
 
-static json_t *waits_of(const struct lock_type *type) {
-    return type->waits == LOCK_WAITS_NOT ? json_pack("[s]", "none") : json_pack("[s,s]", "none", "time");
-}
-
 static void words_add(json_t *list, bool applies, const char *word) {
     if (applies) json_array_append_new(list, json_string(word));
 }
@@ -78,7 +74,9 @@ static json_t *hello_of_calls(const struct lock_type *type) {
     json_t *keeps = json_array(), *reenters = json_array();
     for (size_t each = 0; each < 2; each++) words_add(keeps, KEYS[place].keeps[each] != NULL, KEYS[place].keeps[each]);
     words_add(reenters, type->traits & LOCK_TRAIT_REENTRANT, "same");
-    json_t *form = json_pack("{s:s,s:o,s:o}", "form", "acquire", "wait", waits_of(type), "lease", leases_of(type));
+    json_t *waits = json_pack("[s]", "none");
+    words_add(waits, type->waits != LOCK_WAITS_NOT, "time");
+    json_t *form = json_pack("{s:s,s:o,s:o}", "form", "acquire", "wait", waits, "lease", leases_of(type));
     json_t *more =
         json_pack("{s:i,s:s,s:[o],s:[s],s:[s],s:o,s:o}", "threads", ADAPTER_THREADS, "owner", "thread-object", "forms",
                   form, "modes", type->capacity == LOCK_CAPACITY_ASKED ? "permits" : "exclusive", "of_object",

@@ -1,4 +1,14 @@
-#include "harness/scheduler/fence.h"
+/* The fence: the proof that nothing is in flight between the processes of a trial in virtual time. Only then may the
+ * clock move past a task that waits for an answer which may stay away (a blocking pop).
+ *
+ * A fence asks the proxy to pass on what it has received and may pass on (SETTLE), then every server that may have
+ * something to write PING, whose answer comes after everything that the server had to write before. It asks masters
+ * whether their replicas have acknowledged (WAIT), and observes servers that cannot be asked until they are idle
+ * (quiescence.h). A server that has received nothing since it last answered has nothing to write, so it is not asked:
+ * the proxy says to which servers it has written.
+ *
+ * Servers are numbered from 0 in the order in which they are added. Decision 0009. */
+#include "harness/scheduler/scheduler_state.h"
 
 #include <assert.h>
 #include <hiredis/hiredis.h>
@@ -9,7 +19,6 @@
 
 #include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/quiescence.h"
-#include "harness/scheduler/scheduler_state.h"
 
 /* The number of PINGs, one after the other, after which a server has written everything that it had to write. When a
  * PING comes in, so has what was sent before, but the PING may be answered first: hence two. The first also makes the
@@ -21,18 +30,13 @@ enum { FENCE_LIMIT_MS = 60000 };
 /* A Java machine that has only just started still computes for a long time, on one core that it shares. */
 enum { THREADS_LIMIT_MS = 120000 };
 
-/* The scheduler's own connection to a server that speaks RESP. It carries PING and WAIT, which only ask whether the
- * server has dealt with what it received. Zero but for the address: not connected. */
-struct server_connection {
-    char address[108]; /* path of a unix socket */
-    redisContext *redis;
-};
-
-/* The connection's address also tells which server the proxy has written to. A server that is observed may have one, by
- * which the proxy names it; without an address a server is not asked. */
+/* The scheduler's own connection to a server that speaks RESP carries PING and WAIT, which only ask whether the server
+ * has dealt with what it received. The address also tells which server the proxy has written to. A server that is
+ * observed may have one, by which the proxy names it; without an address a server is not asked. */
 struct fenced_server {
-    struct server_connection connection;
-    int silent, busy; /* number of reasons */
+    char address[108];   /* path of a unix socket */
+    redisContext *redis; /* NULL: not connected */
+    int silent, busy;    /* number of reasons */
     int replicas;
     int pings_due;                /* after this many more, it has written everything that it had to write */
     int pid;                      /* of a server that is observed; 0: it is asked, or does not run */
@@ -76,52 +80,51 @@ static redisReply *server_connection_read(redisContext *redis) {
 
 /* The name distinguishes this connection from the clients' in a server's list of connections; the store keeps no such
  * list. */
-static void open_connection(struct server_connection *connection) {
-    connection->redis = redisConnectUnix(connection->address);
-    if (!connection->redis || connection->redis->err) return;
-    redisAppendCommand(connection->redis, "CLIENT SETNAME lockstorm");
-    redisReply *named = server_connection_read(connection->redis);
-    if (named) freeReplyObject(named);
+static void open_connection(struct fenced_server *server) {
+    server->redis = redisConnectUnix(server->address);
+    if (!server->redis || server->redis->err) return;
+    redisAppendCommand(server->redis, "CLIENT SETNAME lockstorm");
+    freeReplyObject(server_connection_read(server->redis));
 }
 
-static void server_connection_close(struct server_connection *connection) {
-    if (connection->redis) redisFree(connection->redis);
-    connection->redis = NULL;
+static void server_connection_close(struct fenced_server *server) {
+    if (server->redis) redisFree(server->redis);
+    server->redis = NULL;
 }
 
 /* Connects first if there is no connection. Never fails: receiving does. */
-static void server_connection_ping_send(struct server_connection *connection) {
-    if (!connection->redis) open_connection(connection);
-    if (!connection->redis || connection->redis->err) return;
-    redisAppendCommand(connection->redis, "PING");
-    write_appended(connection->redis);
+static void server_connection_ping_send(struct fenced_server *server) {
+    if (!server->redis) open_connection(server);
+    if (!server->redis || server->redis->err) return;
+    redisAppendCommand(server->redis, "PING");
+    write_appended(server->redis);
 }
 
 /* False: no answer within FENCE_LIMIT_MS, or the connection was lost; it is closed then. */
-static bool server_connection_ping_receive(struct server_connection *connection) {
-    redisReply *pong = connection->redis ? server_connection_read(connection->redis) : NULL;
+static bool server_connection_ping_receive(struct fenced_server *server) {
+    redisReply *pong = server->redis ? server_connection_read(server->redis) : NULL;
     if (pong) {
         freeReplyObject(pong);
         return true;
     }
-    server_connection_close(connection);
+    server_connection_close(server);
     return false;
 }
 
-static bool server_connection_ping(struct server_connection *connection) {
-    server_connection_ping_send(connection);
-    return server_connection_ping_receive(connection);
+static bool server_connection_ping(struct fenced_server *server) {
+    server_connection_ping_send(server);
+    return server_connection_ping_receive(server);
 }
 
 /* Returns true when this number of replicas has acknowledged everything that the server had sent them when it was last
  * asked PING, and the server has written what clients that sat in WAIT were owed for that. Only when connected.
  * Without a limit of the server's: the server's clock stands still, so a limit would never be reached either. */
-static bool server_connection_await_replicas(struct server_connection *connection, int replicas) {
-    redisAppendCommand(connection->redis, "WAIT %d 0", replicas);
-    redisReply *reply = server_connection_read(connection->redis);
+static bool server_connection_await_replicas(struct fenced_server *server, int replicas) {
+    redisAppendCommand(server->redis, "WAIT %d 0", replicas);
+    redisReply *reply = server_connection_read(server->redis);
     bool acknowledged = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= replicas;
-    if (reply) freeReplyObject(reply);
-    return acknowledged && server_connection_ping(connection);
+    freeReplyObject(reply);
+    return acknowledged && server_connection_ping(server);
 }
 
 /* --- what takes part --- */
@@ -135,7 +138,7 @@ struct fence *fence_open(const struct shared_page *page) {
 
 void fence_close(struct fence *fence) {
     for (int each = 0; each < fence->servers; each++) {
-        server_connection_close(&fence->server[each].connection);
+        server_connection_close(&fence->server[each]);
         thread_watch_close(fence->server[each].threads);
     }
     if (fence->proxy) redisFree(fence->proxy);
@@ -157,7 +160,7 @@ void scheduler_set_tcp(struct scheduler *scheduler) {
 void fence_add_server(struct fence *fence, const char *socket_path) {
     assert(fence->servers < SERVERS_MAX); /* server_clocks_add has refused one more */
     struct fenced_server *server = &fence->server[fence->servers++];
-    snprintf(server->connection.address, sizeof server->connection.address, "%s", socket_path ? socket_path : "");
+    snprintf(server->address, sizeof server->address, "%s", socket_path ? socket_path : "");
 }
 
 void scheduler_set_server_process(struct scheduler *scheduler, int number, int pid) {
@@ -171,7 +174,7 @@ void scheduler_set_server_process(struct scheduler *scheduler, int number, int p
 void scheduler_set_server_timer(struct scheduler *scheduler, int number, int thread, const char *address) {
     struct fenced_server *server = &scheduler->fence->server[number];
     assert(server->pid > 0 && !server->threads); /* scheduler_set_server_process comes before */
-    snprintf(server->connection.address, sizeof server->connection.address, "%s", address);
+    snprintf(server->address, sizeof server->address, "%s", address);
     server->threads = thread_watch_open(server->pid, thread);
     server->timer = thread;
     server->timer_looked_ns = -1;
@@ -184,7 +187,7 @@ void scheduler_set_server_replicas(struct scheduler *scheduler, int server, int 
 }
 
 void scheduler_set_server_silent(struct scheduler *scheduler, int server, bool silent) {
-    server_connection_close(&scheduler->fence->server[server].connection);
+    server_connection_close(&scheduler->fence->server[server]);
     reasons_count(&scheduler->fence->server[server].silent, silent);
 }
 
@@ -202,8 +205,8 @@ bool scheduler_server_works(const struct scheduler *scheduler, int server) {
 
 /* Twice: the first may find only that the connection was lost. */
 bool scheduler_server_answers(struct scheduler *scheduler, int server) {
-    struct server_connection *connection = &scheduler->fence->server[server].connection;
-    return server_connection_ping(connection) || server_connection_ping(connection);
+    struct fenced_server *asked = &scheduler->fence->server[server];
+    return server_connection_ping(asked) || server_connection_ping(asked);
 }
 
 /* --- what may be in flight --- */
@@ -255,7 +258,7 @@ const char *scheduler_unanswered(const struct scheduler *scheduler) {
 static void owe_pings_at(struct fence *fence, const char *address, bool joined) {
     for (int each = 0; each < fence->servers; each++) {
         struct fenced_server *server = &fence->server[each];
-        if (strcmp(server->connection.address, address) != 0) continue;
+        if (strcmp(server->address, address) != 0) continue;
         owe_pings(server, joined ? PINGS_ACCEPTED : PINGS_HEARD);
         return;
     }
@@ -270,12 +273,12 @@ static bool proxy_settle(struct fence *fence) {
     bool settled = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements % 2 == 1;
     for (size_t each = 1; settled && each < reply->elements; each += 2)
         owe_pings_at(fence, reply->element[each]->str, reply->element[each + 1]->integer != 0);
-    if (reply) freeReplyObject(reply);
+    freeReplyObject(reply);
     return settled || unanswered(fence, "the proxy does not answer");
 }
 
 static bool is_asked(const struct fenced_server *server) {
-    return server->connection.address[0] != '\0' && !server->pid && !server->silent;
+    return server->address[0] != '\0' && !server->pid && !server->silent;
 }
 
 static bool is_observed(const struct fenced_server *server) {
@@ -287,17 +290,17 @@ static bool ping_round(struct fence *fence) {
     bool asked[SERVERS_MAX], used_before[SERVERS_MAX];
     for (int each = 0; each < fence->servers; each++) {
         struct fenced_server *server = &fence->server[each];
-        used_before[each] = server->connection.redis != NULL;
+        used_before[each] = server->redis != NULL;
         asked[each] = is_asked(server) && server->pings_due > 0;
         if (!asked[each]) continue;
-        server_connection_ping_send(&server->connection);
+        server_connection_ping_send(server);
         server->pings_due--;
     }
     for (int each = 0; each < fence->servers; each++) {
-        struct server_connection *connection = &fence->server[each].connection;
-        if (!asked[each] || server_connection_ping_receive(connection)) continue;
-        if (!used_before[each] || !server_connection_ping(connection))
-            return unanswered(fence, "no answer to a PING at %s", connection->address);
+        struct fenced_server *server = &fence->server[each];
+        if (!asked[each] || server_connection_ping_receive(server)) continue;
+        if (!used_before[each] || !server_connection_ping(server))
+            return unanswered(fence, "no answer to a PING at %s", server->address);
     }
     return true;
 }
@@ -306,8 +309,8 @@ static bool replicas_acknowledge(struct fence *fence) {
     for (int each = 0; each < fence->servers; each++) {
         struct fenced_server *server = &fence->server[each];
         if (!fenced_server_works(server) || server->replicas == 0) continue;
-        if (!server_connection_await_replicas(&server->connection, server->replicas))
-            return unanswered(fence, "the replicas of %s do not acknowledge", server->connection.address);
+        if (!server_connection_await_replicas(server, server->replicas))
+            return unanswered(fence, "the replicas of %s do not acknowledge", server->address);
     }
     return true;
 }

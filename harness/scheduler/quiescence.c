@@ -106,12 +106,6 @@ static bool thread_is_gone(int pid) {
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-static bool any_is_gone(const int *pids, int count) {
-    for (int each = 0; each < count; each++)
-        if (thread_is_gone(pids[each])) return true;
-    return false;
-}
-
 bool families_await_quiescence(const int *pids, int count, int64_t limit_ms) {
     int64_t until_ns = hang_limit_deadline_ns(limit_ms);
     do {
@@ -120,7 +114,8 @@ bool families_await_quiescence(const int *pids, int count, int64_t limit_ms) {
         if (snapshot_families(pids, count, &before) && none_polls(&before) && snapshot_families(pids, count, &after) &&
             memcmp(&before, &after, sizeof before) == 0)
             return true;
-        if (any_is_gone(pids, count)) return false;
+        for (int each = 0; each < count; each++)
+            if (thread_is_gone(pids[each])) return false;
         yield_core(SNAPSHOT_PAUSE_NS);
     } while (!hang_limit_is_over(until_ns));
     return false;

@@ -3,7 +3,7 @@
  * flight. In real time it only waits.
  *
  * "Nothing is in flight" is proved, not guessed. A task waits for an ordinary reply while it has the turn. Before the
- * clock moves past a task that waits for a reply that may stay away (a blocking pop), a fence (fence.h) makes sure that
+ * clock moves past a task that waits for a reply that may stay away (a blocking pop), a fence (fence.c) makes sure that
  * servers and proxy have passed on everything, and the task is asked to look at its socket.
  *
  * Tasks, servers and hosts of clients are numbered from 0; a host is named by its client's worker task. Where a

@@ -62,3 +62,30 @@ bool server_clocks_add(struct scheduler *scheduler, const char *path, struct his
 /* Writes the trial's present time into every file. False: one could not be written. */
 bool server_clocks_write(const struct scheduler *scheduler);
 void server_clocks_close(struct scheduler *scheduler);
+
+/* --- fence.c: the proof that nothing is in flight between the processes of a trial in virtual time --- */
+
+/* `page` stays the caller's and outlives the fence. The caller frees with fence_close. */
+struct fence *fence_open(const struct shared_page *page);
+void fence_close(struct fence *fence);
+
+/* Adds a server that speaks RESP on the unix socket at `socket_path`; NULL: see scheduler_set_server_process. At most
+ * SERVERS_MAX, which the caller sees to. */
+void fence_add_server(struct fence *fence, const char *socket_path);
+
+/* Something may be in flight, so the next fence_settle does not rely on the last one. */
+void fence_mark_unsettled(struct fence *fence);
+/* The server's clock has moved, so it may have something to write. */
+void fence_mark_clock(struct fence *fence, int server);
+/* The driver may have released something, or have talked to any server: all of it may be in flight. */
+void fence_mark_all(struct fence *fence);
+/* Whether some server acts by the trial's clock without being asked (scheduler_set_server_timer). */
+bool fence_has_timer(const struct fence *fence);
+
+/* Returns when nothing is in flight any more, but for what a fault holds back. Does nothing when no task has sent
+ * anything since the last time and nothing was marked. False: scheduler_unanswered says which part did not answer. */
+bool fence_settle(struct fence *fence);
+/* The same before a turn is given, and only where it is needed: when the last turn sent something without waiting for
+ * the answer, or when replies may stay away. Otherwise a later message could overtake it: a server reads its
+ * connections in an order of its own. */
+bool fence_settle_before_turn(struct fence *fence);

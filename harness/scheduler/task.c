@@ -157,16 +157,12 @@ static bool is_readable(void *holder) {
     return readable(*(const int *)holder, 0);
 }
 
-static bool wait_without_turn(struct task *task, int fd, int64_t deadline_ns) {
-    task_await(task, is_readable, &fd, deadline_ns);
-    return is_readable(&fd);
-}
-
 /* Virtual time stands still for an answer that comes for certain. A limit here would be one of the machine's time, and
  * what it ended would be recorded as an answer that never came: the driver gives up a task that keeps the turn. */
 static bool wait_readable(struct task *task, int fd, int64_t deadline_ns, bool may_block) {
     bool may_stay_away = may_block || atomic_load_explicit(&task->page->unreliable, memory_order_acquire);
-    if (is_virtual(task)) return may_stay_away ? wait_without_turn(task, fd, deadline_ns) : readable(fd, NO_LIMIT);
+    if (is_virtual(task) && may_stay_away) task_await(task, is_readable, &fd, deadline_ns);
+    if (is_virtual(task)) return readable(fd, may_stay_away ? 0 : NO_LIMIT);
     for (;;) {
         int64_t left_ns = deadline_ns - clock_real_mono_ns();
         int64_t left_ms = left_ns <= 0 ? 0 : clock_ms_rounded_up(left_ns);

@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 
 #include "harness/scheduler/clock.h"
-#include "harness/scheduler/fence.h"
 #include "harness/scheduler/hang_limit.h"
 #include "harness/scheduler/scheduler_state.h"
 #include "harness/scheduler/wakeup.h"
@@ -150,13 +149,11 @@ void scheduler_expect(struct scheduler *scheduler, int task) {
 }
 
 bool scheduler_watch(struct scheduler *scheduler, int task, int pid) {
-    if (shares_descriptors(scheduler, task)) {
-        scheduler->page->tasks[task].pid = pid;
-        return true;
+    if (!shares_descriptors(scheduler, task)) {
+        int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (fd < 0) return false;
+        scheduler->driven[task].pid_fd = fd;
     }
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0) return false;
-    scheduler->driven[task].pid_fd = fd;
     scheduler->page->tasks[task].pid = pid;
     return true;
 }

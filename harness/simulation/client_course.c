@@ -84,13 +84,6 @@ static void await_late(struct explored_client *client) {
     }
 }
 
-/* A process outlives its work. Its watchdog may keep running, and others may wait for that in vain. */
-static int64_t linger_ms(const struct explored_client *client) {
-    const struct world_settings *settings = settings_of(client);
-    if (settings->bound_ms) return LINGER_BOUNDS * settings->bound_ms;
-    return client_renews(client) ? settings->lease_ms : 0;
-}
-
 /* --- all clients do the same --- */
 
 static void plain_run(struct explored_client *client) {
@@ -122,7 +115,10 @@ static void varied_run(struct explored_client *client) {
 }
 
 void client_course_run(struct explored_client *client) {
-    if (settings_of(client)->varied) varied_run(client);
+    const struct world_settings *settings = settings_of(client);
+    if (settings->varied) varied_run(client);
     else plain_run(client);
-    env_sleep(&client->worker.env, linger_ms(client));
+    /* A process outlives its work. Its watchdog may keep running, and others may wait for that in vain. */
+    int64_t renewed_ms = client_renews(client) ? settings->lease_ms : 0;
+    env_sleep(&client->worker.env, settings->bound_ms ? LINGER_BOUNDS * settings->bound_ms : renewed_ms);
 }

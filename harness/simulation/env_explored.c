@@ -366,15 +366,6 @@ static const struct env_reply *explored_message(struct env *env, int node, int64
 
 /* --- clocks, random numbers, sleep --- */
 
-static int explored_nodes(const struct env *env) {
-    return explored_task_of_const(env)->world->settings.nodes;
-}
-
-static int64_t explored_reply_limit_ms(const struct env *env) {
-    (void)env;
-    return REPLY_LIMIT_MS;
-}
-
 static int64_t explored_mono_ns(const struct env *env) {
     const struct explored_task *task = explored_task_of_const(env);
     if (is_gone(task)) return END_OF_TIME_NS + task->slept_gone_ns;
@@ -385,10 +376,6 @@ static int64_t explored_wall_ns(const struct env *env) {
     const struct explored_task *task = explored_task_of_const(env);
     if (is_gone(task)) return END_OF_TIME_NS + task->slept_gone_ns;
     return shared_page_host_wall_ns(task->world->page, explored_client_of(task)->work.place);
-}
-
-static uint64_t explored_random(struct env *env) {
-    return random_next(&explored_task_of(env)->random);
 }
 
 /* Checkpoints serve only the coverage of a search; a fault can strike between any two steps. */
@@ -459,16 +446,13 @@ static void explored_watchdog_stop(struct env *env) {
 }
 
 static const struct env_ops EXPLORED_OPS = {
-    .nodes = explored_nodes,
     .command = explored_command,
     .subscribe = explored_subscribe,
     .unsubscribe = explored_unsubscribe,
     .message = explored_message,
-    .reply_limit_ms = explored_reply_limit_ms,
     .mono_ns = explored_mono_ns,
     .wall_ns = explored_wall_ns,
     .sleep_until = explored_sleep_until,
-    .random = explored_random,
     .checkpoint = explored_checkpoint,
     .tell_validity = explored_tell_validity,
     .tell_answers = explored_tell_answers,
@@ -480,10 +464,10 @@ static const struct env_ops EXPLORED_OPS = {
 };
 
 void explored_env_open(struct explored_task *task, struct world *world, int number, uint64_t seed) {
-    env_begin(&task->env, &EXPLORED_OPS);
+    struct random random = random_split(seed, (uint64_t)number);
+    env_begin(&task->env, &EXPLORED_OPS, world->settings.nodes, REPLY_LIMIT_MS, random);
     task->world = world;
     task->number = number;
-    task->random = random_split(seed, (uint64_t)number);
     task->state = EXPLORED_TASK_ABSENT;
     task->checkpoint = 0;
     task->command = (struct sent_command){

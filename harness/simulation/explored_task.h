@@ -6,7 +6,6 @@
 
 #include "harness/environment/env_ops.h"
 #include "harness/environment/redis_push.h"
-#include "harness/scheduler/random.h"
 #include "harness/simulation/coroutine.h"
 #include "harness/simulation/node.h"
 
@@ -52,7 +51,6 @@ struct explored_task {
     struct world *world;
     int number; /* see TASKS_PER_CLIENT */
     struct coroutine coroutine;
-    struct random random;
     enum explored_task_state state;
     int checkpoint;              /* the last one that its code has passed: an index into world->checkpoints; 0: none */
     int64_t deadline_ns;         /* the end of its sleep or wait */

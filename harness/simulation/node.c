@@ -98,16 +98,12 @@ redisReply *node_connection_poll(struct node_connection *connection) {
     return reply;
 }
 
-static char byte_read(struct node_connection *connection) {
-    char byte;
-    while (node_connection_read_bytes(connection, &byte, sizeof byte, 0) == 0) continue;
-    return byte;
-}
-
 void node_connection_read_line(struct node_connection *connection, char *line, size_t room) {
     size_t length = 0;
-    for (char byte; (byte = byte_read(connection)) != '\n';)
-        if (length + 1 < room && byte != '\r') line[length++] = byte;
+    for (char byte = 0; byte != '\n';) {
+        bool got = node_connection_read_bytes(connection, &byte, sizeof byte, 0) > 0;
+        if (got && length + 1 < room && byte != '\r' && byte != '\n') line[length++] = byte;
+    }
     line[length] = '\0';
 }
 

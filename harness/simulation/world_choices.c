@@ -62,7 +62,8 @@ int64_t world_next_deadline_ns(const struct world *world) {
     return until_ns;
 }
 
-static int steps_list(const struct world *world, struct choice *choices) {
+int world_choices(struct search_world *search, struct choice *choices) {
+    const struct world *world = world_of(search);
     int count = 0;
     for (int number = 0; number < TASKS_PER_CLIENT * world->client_count; number++)
         if (explored_task_enabled(world, number)) choices[count++] = (struct choice){CHOICE_TASK, number, 0};
@@ -75,10 +76,6 @@ static int steps_list(const struct world *world, struct choice *choices) {
     if (count == 0 && world_next_deadline_ns(world) != INT64_MAX)
         choices[count++] = (struct choice){.kind = CHOICE_CLOCK};
     return count;
-}
-
-int world_choices(struct search_world *search, struct choice *choices) {
-    return steps_list(world_of(search), choices);
 }
 
 /* --- faults --- */
@@ -181,7 +178,7 @@ bool world_allows(const struct search_world *search, struct choice choice) {
     case CHOICE_HOLD_REQUEST: return is_on_its_way(world, who) && fits_in_time(world, choice.amount);
     case CHOICE_CLOCK: {
         struct choice choices[WORLD_CHOICES];
-        return steps_list(world, choices) == 1 && choices[0].kind == CHOICE_CLOCK;
+        return world_choices((struct search_world *)(uintptr_t)search, choices) == 1 && choices[0].kind == CHOICE_CLOCK;
     }
     default: return false;
     }
