@@ -2,9 +2,9 @@
  * name. */
 #pragma once
 
-#include "harness/library/library_state.h"
+#include "harness/library/library_world.h"
 #include "harness/search/search.h"
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 enum { STATUS_HOLDS = 0, STATUS_VIOLATED = 1, STATUS_BAD = 2, STATUS_INCONCLUSIVE = 3, STATUS_GAVE_UP = 4 };
 enum { PATH_ROOM = 4096, OPTION_LIST = 32 };

@@ -1,4 +1,4 @@
-#include "harness/library/library_state.h"
+#include "harness/library/library_world.h"
 
 json_t *offer_json(const struct library_offer *offer) {
     json_t *forms = json_array();

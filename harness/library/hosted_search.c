@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/library/library_state.h"
 #include "harness/search/mix.h"
 #include "harness/search/search.h"
 

@@ -1,4 +1,4 @@
-#include "harness/library/library_state.h"
+#include "harness/library/library_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "harness/library/library_state.h"
 #include "harness/library/library_world.h"
 #include "harness/scheduler/clock.h"
 

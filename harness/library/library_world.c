@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/library/library_state.h"
 #include "harness/scheduler/clock.h"
 #include "harness/search/mix.h"
 

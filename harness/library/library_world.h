@@ -10,7 +10,112 @@
  * the same programs, which begins with new ones. */
 #pragma once
 
-#include "harness/library/library_state.h"
+#include "harness/library/library_link.h"
+#include "harness/library/library_offer.h"
+#include "harness/library_service/library_server.h"
+#include "harness/search/search_world.h"
+
+enum { LIBRARY_LOCKS = 100 /* workload.h */ };
+enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = LINKS_PER_CLIENT, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
+enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_BROKEN = 32 };
+enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
+
+struct library_settings {
+    const char *program;   /* the adapter's path */
+    const char *directory; /* for sockets and logs */
+    int64_t lease_ms;
+    int permits, nodes;
+    uint64_t seed; /* of the search: programs start with it */
+    const struct server_kind *services[LIBRARY_NODES];
+    const char *addresses[LIBRARY_NODES], *starts[LIBRARY_NODES]; /* of servers (struct library_server); the caller's */
+    int ports[LIBRARY_NODES];       /* where other servers say that this one is; 0: none knows it */
+    const char *master;             /* the name of the master that sentinels know */
+    const char *forms[OFFER_FORMS]; /* those that are drawn; the caller's */
+    int form_count;                 /* 0: all */
+};
+
+struct library_thread {
+    int next;     /* its next call */
+    bool asked;   /* and that is not answered */
+    int question; /* its id */
+    uint32_t ask; /* index of its event */
+    int64_t idle_until_ns;
+    int64_t cancel_at_ns; /* 0: never */
+    int cancel;           /* id of the question that cancels it; 0: no such question is open */
+    uint32_t cancel_ask;  /* index of that event */
+};
+
+struct library_client {
+    struct hosted_program program;
+    bool runs;               /* it was started, and neither killed nor found to have ended */
+    int64_t paused_until_ns; /* 0: it is not */
+    struct link_door doors[LIBRARY_NODES];
+    struct library_link links[LIBRARY_LINKS];
+    int link_count, links_used;
+    int question; /* id of the last one */
+    int control;  /* id of a question that does not belong to a call; 0: it is answered */
+    enum outcome control_outcome;
+    json_t *control_answer; /* owned */
+    struct library_thread threads[WORKLOAD_THREADS];
+    bool acquired[LIBRARY_LOCKS]; /* whether an acquire was asked of the lock object in this schedule */
+};
+
+/* What a schedule has shown. */
+struct library_evidence {
+    struct broken_promise broken[LIBRARY_BROKEN];
+    int broken_count;
+    struct call_event *events; /* of the last schedule the world's, else owned */
+    size_t event_count;
+};
+
+struct library_world {
+    struct search_world search; /* first member: this world as one to search; its reason says why it cannot go on */
+    struct library_settings settings;
+    struct library_offer offer;
+    struct shared_page *page;
+    struct library_server servers[LIBRARY_NODES];
+    struct library_client clients[LIBRARY_CLIENTS];
+    struct workload workload;
+    int64_t began_ns;          /* the page's clock at the beginning of the schedule */
+    struct call_event *events; /* owned */
+    size_t event_count, event_room;
+    uint64_t commands;
+    int64_t busy_ns;   /* the page's clock when `turns` was last 0 */
+    int turns;         /* messages that have reached a server at this time */
+    bool stopped;      /* no more can happen, although calls are not answered */
+    bool excludes_end; /* a client crashed, or a program has to be started anew for another reason */
+    struct library_evidence last, kept;
+};
+
+static inline const struct library_world *library_world_of(const struct search_world *search) {
+    return (const struct library_world *)search;
+}
+
+/* Which of the servers that keep locks independently of each other this one belongs to: those of a cluster, and a
+ * master with its sentinels, are one. */
+static inline int library_place(const struct library_world *world, int node) {
+    return world->offer.topology == TOPOLOGY_SINGLE ? node : 0;
+}
+
+/* `number`: of struct library_link. */
+static inline int library_link_number(int client, int number) {
+    return client * LIBRARY_LINKS + number;
+}
+
+/* The connection with this library_link_number; NULL: it has not been used in this schedule. */
+static inline const struct library_link *library_link_look(const struct library_client *clients, int who) {
+    const struct library_client *client = &clients[who / LIBRARY_LINKS];
+    for (int each = 0; each < client->link_count; each++)
+        if (client->links[each].number == who % LIBRARY_LINKS) return &client->links[each];
+    return NULL;
+}
+
+static inline struct library_link *library_link_find(struct library_client *clients, int who) {
+    const struct library_link *link = library_link_look(clients, who);
+    return link ? &clients[who / LIBRARY_LINKS].links[link - clients[who / LIBRARY_LINKS].links] : NULL;
+}
+
+/* --- library_world.c --- */
 
 extern const struct choice_space HOSTED_CHOICES;
 
@@ -33,3 +138,69 @@ bool library_apply(struct search_world *search, struct choice choice);
 /* Ends a schedule: what is under way arrives, time passes for as long as a lease and a renewal would last, and what is
  * left at the servers is noted. True: the programs can be used for another schedule. */
 bool library_end(struct library_world *world);
+
+/* --- library_events.c: what a schedule's judge is told, in the order in which it happened (checkers/promises) --- */
+
+/* Adds a copy, with the schedule's time. Returns its index. */
+uint32_t library_event_add(struct library_world *world, struct call_event event);
+/* Looks at the servers how long the lock of each resource still lasts, and adds what has changed. */
+void library_leases_note(struct library_world *world);
+/* Notes what is left at the servers. */
+void library_residue_note(struct library_world *world);
+/* The name of a resource: "account", "account-2", ... */
+const char *library_resource_name(int resource, char name[OFFER_NAME]);
+
+/* --- library_calls.c: questions to hosted programs, and their answers (docs/adapters.md) --- */
+
+/* The keys of a call's question besides id; the caller's. */
+json_t *calls_body(const struct library_offer *offer, const struct call *call);
+/* Asks the next call of a thread, or begins its work. */
+bool calls_ask_next(struct library_world *world, int client, int thread);
+/* Cancels the call of a thread that is under way. */
+bool calls_cancel(struct library_world *world, int client, int thread);
+/* Asks what is no call of a thread; `body`: its keys besides id, which this takes. */
+bool calls_ask_control(struct library_world *world, int client, json_t *body);
+/* Takes all lines that a client's program has written. True: there were some. */
+bool calls_hear(struct library_world *world, int client);
+
+/* --- library_faults.c: what each fault does in the world of a library --- */
+
+bool library_allows(const struct library_world *world, struct choice fault);
+/* A fault that library_allows strikes. */
+void library_strike(struct library_world *world, struct choice fault);
+
+/* --- library_settle.c: until nothing happens by itself any more --- */
+
+/* Lets every program that has something to do run until it is quiet, and takes what it says and sends. What only opens
+ * or keeps up a connection goes on at once. False with world->search.reason. */
+bool library_settle(struct library_world *world);
+/* The next moment of the page's clock at which something happens by itself; INT64_MAX: never. */
+int64_t library_next_ns(const struct library_world *world);
+/* Moves the clock of everything to that moment. */
+void library_clock_move(struct library_world *world, int64_t mono_ns);
+/* Everything arrives in order, and time passes, until the control question of the client is answered. False: it was
+ * not, within limit_ms of the page's clock, or world->search.reason. */
+bool library_drain(struct library_world *world, int client, int64_t limit_ms);
+/* The same until that moment. `notes`: the servers are asked for leases. */
+bool library_drain_until(struct library_world *world, int64_t mono_ns, bool notes);
+
+bool library_is_paused(const struct library_world *world, int client);
+/* Whether the oldest message goes on when it is chosen. */
+bool library_request_is_due(const struct library_world *world, const struct library_link *link);
+bool library_answer_is_due(const struct library_world *world, const struct library_link *link);
+/* Whether no message is on its way that nothing holds. */
+bool library_is_quiet(const struct library_world *world);
+/* The oldest request reaches its server, and what the server says at once is there. */
+void library_request_arrives(struct library_world *world, struct library_link *link);
+
+/* --- workload_draw.c: draws a workload from a seed, shaped by what the library offers --- */
+
+void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed);
+
+/* --- events_json.c: what a library offers, and what one schedule of it came to; the caller owns the values --- */
+
+json_t *offer_json(const struct library_offer *offer);
+/* The broken promises, with the events that show them. */
+json_t *broken_promises_json(const struct broken_promise *broken, int count);
+/* The events of a schedule that was played on so many servers, an object each. */
+json_t *call_events_json(const struct call_event *events, size_t count, int nodes);

@@ -1,4 +1,4 @@
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 #include "harness/client/drawn_work.h"
 #include "harness/scheduler/clock.h"

@@ -1,4 +1,4 @@
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "harness/simulation/commands_json.h"
+#include "harness/simulation/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "harness/simulation/env_explored.h"
+#include "harness/simulation/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "harness/environment/env_ops.h"
 #include "harness/environment/env_reply.h"
-#include "harness/simulation/commands_json.h"
 
 enum { REPLY_LIMIT_MS = 1000, NOT_CONNECTED = -1, NO_ATTEMPT = -1 };
 

@@ -1,4 +1,4 @@
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 /* The order is that in which strategies draw: what is new comes last. */
 static const enum choice_kind FAULTS[] = {

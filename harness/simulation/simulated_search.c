@@ -7,7 +7,6 @@
 #include "checkers/engine/judge.h"
 #include "harness/search/mix.h"
 #include "harness/search/search.h"
-#include "harness/simulation/commands_json.h"
 
 enum { USUAL_COURSES = 8 }; /* whose situations are noted, where clients do not do the same in each */
 

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "harness/scheduler/clock.h"
-#include "harness/simulation/commands_json.h"
-#include "harness/simulation/env_explored.h"
-#include "harness/simulation/world_state.h"
 
 enum { HISTORY_RECORDS = 1 << 16 };
 

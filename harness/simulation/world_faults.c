@@ -1,8 +1,6 @@
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 #include "harness/scheduler/clock.h"
-#include "harness/simulation/commands_json.h"
-#include "harness/simulation/env_explored.h"
 
 enum { KILLED = 9 };
 

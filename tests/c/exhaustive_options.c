@@ -5,7 +5,6 @@
 
 #include "harness/search/strategy.h"
 #include "harness/simulation/world.h"
-#include "harness/simulation/world_state.h"
 
 static struct world simulated;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/search/search_world.h"
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 enum { PLAYED_CLIENTS = 3, PLAYED_TASKS = TASKS_PER_CLIENT * PLAYED_CLIENTS, PLAYED_NODES = 2, PLAYED_REPLICAS = 2 };
 enum { PLAYED_LEASE_MS = 1000 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 enum { CLIENTS = 2, HELD_TASK = 3, NOW_NS = 5000 };
 

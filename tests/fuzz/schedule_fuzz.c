@@ -5,7 +5,7 @@
 
 #include "harness/library/library_world.h"
 #include "harness/search/schedule.h"
-#include "harness/simulation/world_state.h"
+#include "harness/simulation/world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
