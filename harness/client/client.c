@@ -34,12 +34,6 @@ static void client_forget_reads(struct client *client) {
     for (int object = 0; object < HISTORY_OBJECT_COUNT; object++) client->version[object] = -1;
 }
 
-/* When the attempt that was granted began, if it is known and later than the acquire's invocation; else 0. */
-static int64_t attempt_began_ns(const struct client *client, enum outcome outcome, int64_t asked_ns) {
-    int64_t began_ns = outcome == OUTCOME_OK ? env_attempt_ns(client->env) : 0;
-    return began_ns > asked_ns ? validity_trial_ns(&client->actor, began_ns) : 0;
-}
-
 static void client_acquire(struct client *client, const struct step *step, struct step_result *result) {
     uint32_t op = ++client->op;
     actor_append(&client->actor,
@@ -50,6 +44,9 @@ static void client_acquire(struct client *client, const struct step *step, struc
     struct lock_grant grant = lock_acquire(&client->lock, step->wait_ms);
     if (grant.outcome == OUTCOME_OK && step->token) grant.token = step->token;
     if (grant.outcome == OUTCOME_OK) validity_begin(&client->actor, grant.valid_until_ns);
+    /* When the attempt that was granted began, if it is known and later than the acquire's invocation. */
+    int64_t began_ns = grant.outcome == OUTCOME_OK ? env_attempt_ns(client->env) : 0;
+    bool is_later = began_ns > asked_ns;
     uint64_t index = actor_append(
         &client->actor, (struct history_record){.kind = HISTORY_ACQUIRE_RETURN,
                                                 .outcome = (uint8_t)grant.outcome,
@@ -57,7 +54,7 @@ static void client_acquire(struct client *client, const struct step *step, struc
                                                 .op = op,
                                                 .token = grant.token,
                                                 .value = validity_trial_ns(&client->actor, grant.valid_until_ns),
-                                                .extra = attempt_began_ns(client, grant.outcome, asked_ns)});
+                                                .extra = is_later ? validity_trial_ns(&client->actor, began_ns) : 0});
     result->outcome = (uint32_t)grant.outcome;
     result->token = grant.token;
     result->value = grant.item;

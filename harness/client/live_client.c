@@ -66,9 +66,7 @@ enum outcome live_client_run(const struct client_arguments *arguments, const str
         .checks_validity = arguments->checks_validity,
         .lock_name = (uint32_t)arguments->resource_id,
     };
-    env.announce_validity = client_announce_validity;
-    env.record_answers = client_record_answers;
-    env.holder = &client;
+    env.hearer = (struct env_hearer){&client, client_announce_validity, client_record_answers};
     client.env = env_live_open(&env);
     struct live_resource resource = {.task = {env.worker, env.host, env.reply_limit_ms * ENV_NS_PER_MS},
                                      .session = {.task = &resource.task, .address = arguments->store}};

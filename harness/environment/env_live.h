@@ -2,6 +2,7 @@
 #pragma once
 
 #include "harness/environment/adapter_session.h"
+#include "harness/environment/env_ops.h"
 
 enum { ENV_LIVE_NODES = 16 };
 
@@ -15,10 +16,7 @@ struct env_live_options {
     struct task_slot *host; /* where this host's clocks stand; NULL: they are right */
     int64_t reply_limit_ms;
     uint64_t stream; /* which stream of the trial's random numbers */
-    /* Called by env_tell_validity, in the watchdog's thread too. May be NULL. */
-    void (*announce_validity)(void *holder, int64_t valid_until_ns);
-    void (*record_answers)(void *holder, int asked, int64_t answers, enum outcome outcome); /* likewise */
-    void *holder;
+    struct env_hearer hearer;
     struct adapter_launch adapter;
 };
 

@@ -15,7 +15,15 @@ void env_begin(struct env *env, const struct env_ops *ops, int nodes, int64_t re
     void (*slots[sizeof *ops / sizeof(void (*)(void))])(void);
     memcpy(slots, ops, sizeof slots);
     for (size_t each = 0; each < sizeof slots / sizeof *slots; each++) assert(slots[each]);
-    *env = (struct env){ops, nodes, reply_limit_ms, random};
+    *env = (struct env){ops, nodes, reply_limit_ms, random, {NULL, NULL, NULL}};
+}
+
+void env_tell_validity(struct env *env, int64_t valid_until_ns) {
+    if (env->hearer.holder) env->hearer.announce_validity(env->hearer.holder, valid_until_ns);
+}
+
+void env_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
+    if (env->hearer.holder) env->hearer.record_answers(env->hearer.holder, asked, answers, outcome);
 }
 
 int env_nodes(const struct env *env) {

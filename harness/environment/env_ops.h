@@ -24,9 +24,6 @@
     SAME(int64_t, wall_ns, (const struct env *env), (env))                                                             \
     OTHER(void, sleep_until, (struct env * env, int64_t mono_ns), )                                                    \
     SAME(void, checkpoint, (struct env * env, const char *name), (env, name))                                          \
-    SAME(void, tell_validity, (struct env * env, int64_t valid_until_ns), (env, valid_until_ns))                       \
-    SAME(void, tell_answers, (struct env * env, int asked, int64_t answers, enum outcome outcome),                     \
-         (env, asked, answers, outcome))                                                                               \
     SAME(bool, watchdog_start, (struct env * env, void (*run)(struct env *, void *), void *argument),                  \
          (env, run, argument))                                                                                         \
     SAME(void, watchdog_stop, (struct env * env), (env))                                                               \
@@ -81,12 +78,21 @@ static inline int64_t env_deadline_ns(int64_t now_ns, int64_t limit_ns) {
     return limit_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + limit_ns;
 }
 
+/* Who hears what a lock tells (env_tell_validity, env_tell_answers): by these functions, in the watchdog's task too.
+ * `holder` NULL: nobody. */
+struct env_hearer {
+    void *holder;
+    void (*announce_validity)(void *holder, int64_t valid_until_ns);
+    void (*record_answers)(void *holder, int asked, int64_t answers, enum outcome outcome);
+};
+
 /* The first member of every implementation's own structure. */
 struct env {
     const struct env_ops *ops;
     int nodes;
     int64_t reply_limit_ms;
     struct random random;
+    struct env_hearer hearer;
 };
 
 /* `random`: its random numbers. */

@@ -51,6 +51,7 @@ static struct live_env *live_env_new(const struct env_ops *ops, const struct env
     struct live_env *live = calloc(1, sizeof *live);
     if (!live) abort();
     env_begin(&live->env, ops, options->node_count, options->reply_limit_ms, random);
+    live->env.hearer = options->hearer;
     live->options = *options;
     live->task = (struct live_task){*task, options->host, options->reply_limit_ms * ENV_NS_PER_MS};
     for (int node = 0; node < options->node_count; node++) {
@@ -372,16 +373,6 @@ static void live_checkpoint(struct env *env, const char *name) {
     task_checkpoint(&live_env_of(env)->task.task, name);
 }
 
-static void live_tell_validity(struct env *env, int64_t valid_until_ns) {
-    const struct env_live_options *options = &live_env_of(env)->options;
-    if (options->announce_validity) options->announce_validity(options->holder, valid_until_ns);
-}
-
-static void live_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
-    const struct env_live_options *options = &live_env_of(env)->options;
-    if (options->record_answers) options->record_answers(options->holder, asked, answers, outcome);
-}
-
 static const struct env_ops LIVE_OPS = {
     .command = live_command,
     .query = live_query,
@@ -406,8 +397,6 @@ static const struct env_ops LIVE_OPS = {
     .wall_ns = live_wall_ns,
     .sleep_until = live_sleep_until,
     .checkpoint = live_checkpoint,
-    .tell_validity = live_tell_validity,
-    .tell_answers = live_tell_answers,
     .attempt_ns = env_unserved_attempt_ns,
     .watchdog_start = live_watchdog_start,
     .watchdog_stop = live_watchdog_stop,

@@ -4,9 +4,36 @@
 #include <jansson.h>
 #include <pthread.h>
 
-#include "harness/lock_adapter/hosted_lock.h"
+#include "harness/environment/env_live.h"
+#include "harness/locks/common/lock.h"
 
 enum { CALLS_WAITING = 64, THREAD_LOCKS = 32 };
+
+/* What all lock objects of the program have in common. */
+struct lock_site {
+    const struct lock_type *type;
+    struct shared_page *page; /* of this process alone, in real time */
+    char *nodes[ENV_LIVE_NODES];
+    int node_count;
+    char *resource; /* of `open`, zero-terminated */
+    int64_t lease_ms, permits;
+    bool fixed_lease;
+};
+
+/* A C lock as a lock object of a library: an instance with an environment of its own, real sockets and this machine's
+ * clocks. Used by one thread only. */
+struct hosted_lock {
+    int number; /* the lock object's, as its questions say */
+    struct env *env;
+    struct lock lock;
+    struct lock_options options; /* as it was made; a lock may change its own */
+    bool opened;
+    bool acquires; /* it has been asked for an acquire */
+    int place;     /* of its two tasks on the page */
+    int turn_fd, watchdog_fd, yield_fd;
+    char *resource;
+    int64_t token; /* of the latest grant; 0: it holds none */
+};
 
 struct call_thread {
     const struct lock_site *site;

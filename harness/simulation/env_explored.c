@@ -388,16 +388,6 @@ static void explored_checkpoint(struct env *env, const char *name) {
     task->checkpoint = place;
 }
 
-static void explored_tell_validity(struct env *env, int64_t valid_until_ns) {
-    struct explored_task *task = explored_task_of(env);
-    if (!is_gone(task)) client_announce_validity(&explored_client_of(task)->work, valid_until_ns);
-}
-
-static void explored_tell_answers(struct env *env, int asked, int64_t answers, enum outcome outcome) {
-    struct explored_task *task = explored_task_of(env);
-    if (!is_gone(task)) client_record_answers(&explored_client_of(task)->work, asked, answers, outcome);
-}
-
 static void explored_sleep_until(struct env *env, int64_t mono_ns) {
     struct explored_task *task = explored_task_of(env);
     while (!task->stopping && explored_mono_ns(env) < mono_ns && !is_gone(task)) {
@@ -453,8 +443,6 @@ static const struct env_ops EXPLORED_OPS = {
     .wall_ns = explored_wall_ns,
     .sleep_until = explored_sleep_until,
     .checkpoint = explored_checkpoint,
-    .tell_validity = explored_tell_validity,
-    .tell_answers = explored_tell_answers,
     .attempt_ns = explored_attempt_ns,
     .watchdog_start = explored_watchdog_start,
     .watchdog_stop = explored_watchdog_stop,
@@ -467,6 +455,8 @@ void explored_env_open(struct explored_task *task, struct world *world, int numb
     env_begin(&task->env, &EXPLORED_OPS, world->settings.nodes, REPLY_LIMIT_MS, random);
     task->world = world;
     task->number = number;
+    task->env.hearer =
+        (struct env_hearer){&explored_client_of(task)->work, client_announce_validity, client_record_answers};
     task->state = EXPLORED_TASK_ABSENT;
     task->checkpoint = 0;
     task->command = (struct sent_command){
@@ -497,6 +487,7 @@ void explored_env_close(struct explored_task *task) {
 
 void explored_client_abandon(struct explored_client *client) {
     client->gone = true;
+    client->worker.env.hearer.holder = client->watchdog.env.hearer.holder = NULL;
     client->work.actor.history = client->worker.world->sink;
     task_unwind(&client->watchdog);
     task_unwind(&client->worker);

@@ -179,12 +179,9 @@ static uint64_t simulated_commands(const struct search_world *search) {
     return commands;
 }
 
-static void simulated_session_end(struct search_world *search) {
-    (void)search; /* nothing outlives a schedule */
-}
-
-static void simulated_keep(struct search_world *search) {
-    (void)search; /* a schedule that is replayed says the same again */
+/* Nothing outlives a schedule, and one that is replayed says the same again. */
+static void simulated_keep_nothing(struct search_world *search) {
+    (void)search;
 }
 
 static void simulated_watch(struct search_world *search, const struct schedule *played) {
@@ -220,9 +217,9 @@ static const struct search_world_operations OPERATIONS = {
     .place = simulated_place,
     .place_name = simulated_place_name,
     .commands = simulated_commands,
-    .session_end = simulated_session_end,
+    .session_end = simulated_keep_nothing,
     .watch = simulated_watch,
-    .keep = simulated_keep,
+    .keep = simulated_keep_nothing,
     .introduce = simulated_introduce,
     .describe = simulated_describe,
 };

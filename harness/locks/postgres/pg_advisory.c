@@ -1,11 +1,6 @@
 /* PostgreSQL's advisory lock of a session: held until it is released, or until the session ends. */
 #include "harness/locks/postgres/pg_session.h"
 
-static enum outcome pg_advisory_open(struct lock *lock) {
-    pg_session_open(lock);
-    return pg_run(lock, "SELECT"); /* the session begins */
-}
-
 static struct lock_grant pg_advisory_attempt(struct lock *lock) {
     enum outcome outcome = pg_truth(pg_ask(lock, "SELECT pg_try_advisory_lock(" PG_ADVISORY_KEY ")"));
     env_checkpoint(lock->env, "after-acquire-reply");
@@ -40,7 +35,7 @@ const struct lock_type LOCK_PG_ADVISORY = {
     PG_FIELDS,
     .traits = LOCK_TRAIT_REENTRANT,
     .waits = LOCK_WAITS_IN_SERVER,
-    .open = pg_advisory_open,
+    .open = pg_session_begin,
     .acquire = pg_advisory_acquire,
     .attempt = pg_advisory_attempt,
     .release = pg_advisory_release,

@@ -12,7 +12,7 @@ static const struct pg_transaction STATEMENTS = {
 
 /* Two clients that create a table at once can collide in the catalogue: then one of them has made it. */
 static enum outcome pg_for_update_open(struct lock *lock) {
-    enum outcome opened = pg_transaction_open(lock);
+    enum outcome opened = pg_session_begin(lock);
     if (opened != OUTCOME_OK) return opened;
     if (pg_run(lock, CREATE) == OUTCOME_UNKNOWN) return OUTCOME_UNKNOWN;
     return pg_outcome(pg_ask(lock, INSERT)) == OUTCOME_OK ? OUTCOME_OK : OUTCOME_UNKNOWN;

@@ -16,6 +16,11 @@ void pg_session_open(struct lock *lock) {
         key_hexadecimal("\\x", lock->options.resource, lock->options.resource_length, "");
 }
 
+enum outcome pg_session_begin(struct lock *lock) {
+    pg_session_open(lock);
+    return pg_run(lock, "SELECT");
+}
+
 void pg_session_close(struct lock *lock) {
     free(((struct pg_session *)lock->state)->name);
 }

@@ -14,6 +14,8 @@ struct pg_session {
 
 /* Makes the name; sends nothing. */
 void pg_session_open(struct lock *lock);
+/* The same, and the session begins. */
+enum outcome pg_session_begin(struct lock *lock);
 void pg_session_close(struct lock *lock);
 
 /* Runs one statement with the name as $1. */

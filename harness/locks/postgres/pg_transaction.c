@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-enum outcome pg_transaction_open(struct lock *lock) {
-    pg_session_open(lock);
-    return pg_run(lock, "SELECT");
-}
-
 static enum outcome begin_and(struct lock *lock, bool blocking) {
     const struct pg_transaction *variant = lock->type->variant;
     enum outcome outcome = pg_run(lock, "BEGIN");

@@ -10,13 +10,11 @@ struct pg_transaction {
     enum outcome (*taken)(const struct env_reply *reply);
 };
 
-/* The session begins. */
-enum outcome pg_transaction_open(struct lock *lock);
 /* As struct lock_type has them. A transaction that did not get the lock is rolled back. */
 struct lock_grant pg_transaction_acquire(struct lock *lock, int64_t wait_ms);
 struct lock_grant pg_transaction_attempt(struct lock *lock);
 enum outcome pg_transaction_release(struct lock *lock);
 
 #define PG_TRANSACTION_FIELDS                                                                                          \
-    PG_FIELDS, .transaction = true, .waits = LOCK_WAITS_IN_SERVER, .open = pg_transaction_open,                        \
+    PG_FIELDS, .transaction = true, .waits = LOCK_WAITS_IN_SERVER, .open = pg_session_begin,                           \
                .acquire = pg_transaction_acquire, .attempt = pg_transaction_attempt, .release = pg_transaction_release
