@@ -21,6 +21,10 @@
  * an acquire in flight for longer than bound_ms, or than a lease of the lock if bound_ms is not given. One per grant or
  * answer, of the waiter that had waited longest.
  *
+ * Unserved: in the last phase, a quiet one, nobody was granted a lock that was free, though it was asked for in vain
+ * for longer than that bound, at least UNSERVED_ASKS times. An acquire is asked in vain if it was answered without a
+ * grant (refused, or of unknown outcome), and the lock was free from its invocation to its answer. One per lock.
+ *
  * Residue: what the driver found left behind.
  *
  * Reported: the longest time for which the lock had been free and an acquire in flight, at such an answer. */
@@ -30,7 +34,8 @@
 
 #include "checkers/engine/checker.h"
 
-enum { STUCK_WAITER, LOST_WAKE_UP, RESIDUE };
+enum { STUCK_WAITER, LOST_WAKE_UP, UNSERVED, RESIDUE };
+enum { UNSERVED_ASKS = 3 };
 
 static const int64_t FOR_EVER = INT64_MAX;
 
@@ -54,10 +59,14 @@ struct liveness_queue {
     bool has_ended;   /* some hold has */
     int64_t ended_ns; /* the latest stamp at which one did */
     uint64_t ended;   /* index of the record that ended it; 0: its time was up */
+    /* The acquires that were asked in vain in this quiet phase, since the latest grant. */
+    uint64_t vain, first_vain, last_vain; /* their number; index of an invocation and of an answer */
+    int64_t vain_since_ns, vain_until_ns;
 };
 
 struct liveness {
-    bool served, undecided; /* a client was answered in the quiet phase; a waiter cannot be judged */
+    bool asked, served; /* in the quiet phase: a client was answered, and one was granted a lock */
+    bool undecided;     /* a waiter cannot be judged */
     int64_t longest_ns;     /* that a free lock went unnoticed */
 };
 
@@ -159,6 +168,20 @@ static void look_for_lost(struct checking *my, const struct event *event, const 
     if ((is_bound || bound_ns > 0) && free_ns > bound_ns) found_lost(my, event, side, free_ns);
 }
 
+/* An acquire is answered without a grant. Was the lock there for the taking all the time? */
+static void note_vain(const struct checking *my, const struct event *event, struct liveness_queue *queue,
+                      const struct liveness_side *side) {
+    const struct check *check = my->check;
+    if (!is_free(event->lock, queue, check->now_ns)) return;
+    if (side->asked < check->quiet || (queue->has_ended && queue->ended_ns > side->asked_ns)) return;
+    if (queue->vain++ == 0) {
+        queue->first_vain = side->asked;
+        queue->vain_since_ns = side->asked_ns;
+    }
+    queue->last_vain = event->index;
+    queue->vain_until_ns = check->now_ns;
+}
+
 /* --- records --- */
 
 static void liveness_invoked(struct checking *my, const struct event *event) {
@@ -182,8 +205,13 @@ static void liveness_answered(struct checking *my, const struct event *event) {
     struct liveness_side *side = my_member(my, event->member);
     struct liveness_queue *queue = my_lock(my, event->lock);
     bool granted = event->record->outcome == OUTCOME_OK, another = has_permits_to_count(event->lock);
-    if (my->check->quiet) self->served = true;
+    if (my->check->quiet) self->asked = true;
+    if (my->check->quiet && granted) {
+        self->served = true;
+        queue->vain = 0;
+    }
     if (side->asked) {
+        if (my->check->quiet && !granted) note_vain(my, event, queue, side);
         /* While this waiter still counts: it may be the one that has waited longest. */
         if (my->check->quiet) look_for_lost(my, event, granted ? TAILQ_FIRST(&queue->waiters) : side);
         liveness_wait_end(queue, side);
@@ -246,7 +274,10 @@ static SELDOM void liveness_ended(struct checking *my, const struct event *event
 }
 
 static void phase(struct checking *my, const struct event *event) {
-    ((struct liveness *)my->state)->served = false;
+    struct liveness *self = my->state;
+    self->asked = self->served = false;
+    for (struct check_lock *lock = my->check->locks; lock; lock = lock->next)
+        ((struct liveness_queue *)my_lock(my, lock))->vain = 0;
     (void)event;
 }
 
@@ -278,6 +309,20 @@ static SELDOM void look_for_stuck(struct checking *my, const struct check_lock *
             &side->actor->name, &side->asked_ns, &waited_ns, &check->now_ns);
 }
 
+static SELDOM void look_for_unserved(struct checking *my, const struct check_lock *lock,
+                                     const struct liveness_queue *queue) {
+    const struct check *check = my->check;
+    int64_t bound_ns = check->bound_ns >= 0 ? check->bound_ns : lock->lease_ns;
+    int64_t vain_ns = larger(0, elapsed_ns(queue->vain_since_ns, queue->vain_until_ns));
+    if (queue->vain < UNSERVED_ASKS || (check->bound_ns < 0 && bound_ns == 0) || vain_ns <= bound_ns) return;
+    const struct violation violation = {
+        .sort = UNSERVED, .who = lock->name, .records = {queue->first_vain, queue->last_vain}};
+    violate(my, NULL, &violation,
+            "unserved: %lld acquires of %pN, which nobody held, ended without a grant within %pD, the first asked for "
+            "%pT, and nobody was granted it afterwards",
+            (long long)queue->vain, &lock->name, &vain_ns, &queue->vain_since_ns);
+}
+
 static void liveness_finish(struct checking *my) {
     const struct liveness *self = my->state;
     const struct liveness_side *side;
@@ -285,6 +330,7 @@ static void liveness_finish(struct checking *my) {
         struct liveness_queue *queue = my_lock(my, lock);
         TAILQ_FOREACH(side, &queue->waiters, waiters)
         look_for_stuck(my, lock, queue, side);
+        look_for_unserved(my, lock, queue);
     }
     if (my->check->seen[HISTORY_PHASE])
         my->verdict.measures[0] = (struct verdict_measure){"longest_unnoticed_ms", (double)self->longest_ns / 1e6};
@@ -292,12 +338,13 @@ static void liveness_finish(struct checking *my) {
     verdict_decide(&my->verdict, my->check->quiet && self->served && !self->undecided,
                    !my->check->quiet ? "there was no quiet phase in which everybody should have been served"
                    : self->undecided ? "the history ended too early for those who were still waiting"
+                   : self->asked     ? "nobody was granted the lock in the quiet phase"
                                      : "nobody wanted the lock in the quiet phase");
 }
 
 const struct checker CHECKER_LIVENESS = {
     .property = "liveness",
-    .sorts = {"stuck waiter", "lost wake-up", "residue"},
+    .sorts = {"stuck waiter", "lost wake-up", "unserved", "residue"},
     .state_size = sizeof(struct liveness),
     .lock_size = sizeof(struct liveness_queue),
     .member_size = sizeof(struct liveness_side),

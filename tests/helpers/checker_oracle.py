@@ -710,8 +710,45 @@ def stuck(history: History, reading: Reading) -> tuple[History, History]:
     return found
 
 
+def asked_in_vain(history: History, reading: Reading, lock: str) -> list[tuple[OracleRecord, OracleRecord]]:
+    """The acquires of a lock, with their answers, that ended without a grant though it was free all the time,
+    since the latest grant in the last phase, if that is a quiet one."""
+    phase = quiet_phase(history, 1 + max((each.index for each in history), default=0))
+    vain: list[tuple[OracleRecord, OracleRecord]] = []
+    for answer in history if phase else ():
+        assert phase
+        if answer.kind != "acquire-return" or answer.name != lock or answer.index < phase.index:
+            continue
+        asked = next((each for each in waiters(history, lock, answer.index) if each.actor == answer.actor), None)
+        if answer.ok:
+            vain = []
+        elif asked and asked.index > phase.index:
+            free = free_since(history, reading, lock, answer.index, now_at(history, answer.index))
+            if free is not None and free <= asked.mono_ns:
+                vain.append((asked, answer))
+    return vain
+
+
+UNSERVED_ASKS = 3
+
+
+def unserved(history: History, reading: Reading) -> Iterator[Violation]:
+    for lock in {each.name for each in history if each.kind == "acquire-invoke"}:
+        vain = asked_in_vain(history, reading, lock)
+        end = 1 + max(each.index for each in history)
+        lease_ns = opening(history, lock, end).value * 10**6
+        said = bound_ns(history)
+        bound = said if said is not None else lease_ns or None
+        if len(vain) < UNSERVED_ASKS or bound is None:
+            continue
+        (first, _), (_, last) = vain[0], vain[-1]
+        if now_at(history, last.index) - first.mono_ns > bound:
+            yield "unserved", last.index
+
+
 def liveness(history: History, reading: Reading) -> Iterator[Violation]:
     yield from lost_wake_ups(history, reading)
+    yield from unserved(history, reading)
     for asked in stuck(history, reading)[0]:
         yield "stuck_waiter", asked.index
     for each in history:
@@ -1179,10 +1216,14 @@ def same_fault(one: OracleRecord, other: OracleRecord) -> bool:
     return (one.name, one.value) == (other.name, other.value)
 
 
+def answered_in_quiet(history: History) -> History:
+    """The answers to acquires in the last phase, if that is a quiet one."""
+    phase = quiet_phase(history, 1 + max((each.index for each in history), default=0))
+    return [each for each in history if phase and each.kind == "acquire-return" and each.index > phase.index]
+
+
 def served(history: History) -> bool:
-    end = 1 + max((each.index for each in history), default=0)
-    phase = quiet_phase(history, end)
-    return phase is not None and any(each.kind == "acquire-return" and each.index > phase.index for each in history)
+    return any(map(is_grant, answered_in_quiet(history)))
 
 
 CHECKS: dict[str, Callable[[History, Reading], Iterator[Violation]]] = {

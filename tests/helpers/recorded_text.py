@@ -26,7 +26,7 @@ SORTS = {
     "integrity": ("stale write", "lost update", "duplicated operation"),
     "fencing": ("missing token", "repeated token", "falling token", "stale access", "wrongful refusal"),
     "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"),
-    "liveness": ("stuck waiter", "lost wake-up", "residue"),
+    "liveness": ("stuck waiter", "lost wake-up", "unserved", "residue"),
     "capacity": ("surplus grant", "unowned release"),
     "lease": ("spent grant", "late write", "late renewal", "hollow renewal", "premature grant"),
 }
@@ -186,6 +186,8 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
         if not asked["liveness"]
         else "the history ended too early for those who were still waiting"
         if waiting
+        else "nobody was granted the lock in the quiet phase"
+        if oracle.answered_in_quiet(history)
         else "nobody wanted the lock in the quiet phase",
         "capacity": "nobody was granted a permit" if asked["capacity"] else "no lock has more than one permit",
         "lease": "there is no lease, no stated validity and no renewal",

@@ -10,7 +10,7 @@ SORTS = {  # of violations, by property, as in struct checker; the others have o
     "integrity": ("stale_write", "lost_update", "duplicated_operation"),
     "fencing": ("missing_token", "repeated_token", "falling_token", "stale_access", "wrongful_refusal"),
     "ownership": ("foreign_release", "foreign_renewal", "broken_hold", "foreign_extension", "empty_renewal"),
-    "liveness": ("stuck_waiter", "lost_wake_up", "residue"),
+    "liveness": ("stuck_waiter", "lost_wake_up", "unserved", "residue"),
     "capacity": ("surplus_grant", "unowned_release"),
     "lease": ("spent_grant", "late_write", "late_renewal", "hollow_renewal", "premature_grant"),
 }
