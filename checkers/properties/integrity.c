@@ -16,7 +16,7 @@
  * last 64 operations of that client are compared. Or an ADD to the set of what another operation had added; the last 64
  * additions are compared. The set says which work was done, and that piece was done again.
  *
- * It does not apply where every lock has several permits, unless there is an ADD: a user who wants it judged there
+ * It holds only if a write was accepted. It does not apply where every lock has several permits, unless there is an ADD: a user who wants it judged there
  * has to require it.
  *
  * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
@@ -98,7 +98,8 @@ struct integrity {
     struct stored_object objects[HISTORY_OBJECT_COUNT];
     struct addition additions[WINDOW];
     uint64_t added;    /* how many */
-    bool used;         /* the store */
+    bool used;         /* the store: it was read or written */
+    bool accepted;     /* a write: without one there is nothing that could be damaged */
     bool computed;     /* the store itself computed what it accepted: ADD */
     uint64_t outdated; /* writes computed from a version that was no longer the newest */
 };
@@ -347,6 +348,7 @@ static void integrity_written(struct checking *my, const struct event *event) {
     const struct history_record *record = event->record;
     if (!integrity_is_object(record->object)) return;
     self->used = true;
+    self->accepted |= record->outcome == OUTCOME_OK;
     if (record->outcome == OUTCOME_OK)
         accepted(my, event, &self->objects[record->object],
                  &((struct writers *)my_actor(my, event->actor))->of[record->object]);
@@ -394,7 +396,8 @@ static void integrity_finish(struct checking *my) {
     my->verdict.applies = self->computed || !holders_are_several(my->check);
     my->verdict.stopped -= my->check->refused_wrongfully;
     my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
-    verdict_decide(&my->verdict, self->used, "nobody used the store");
+    verdict_decide(&my->verdict, self->accepted,
+                   self->used ? "the store accepted no write" : "nobody used the store");
     for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);
 }
 

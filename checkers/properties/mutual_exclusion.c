@@ -8,13 +8,17 @@
  *
  * A grant to a client that believes already begins no other belief; the latest validity counts. Ending the belief takes
  * as many releases as grants of a re-entrant lock, and one of any other. A release that never happened by the reading
- * ends nothing. */
+ * ends nothing.
+ *
+ * It holds only if it could have been violated: somebody was granted a lock that more clients asked for than it has
+ * permits. */
 #include <stdio.h>
 #include <sys/queue.h>
 
 #include "checkers/engine/checker.h"
 
 struct hold {
+    bool asked;     /* its client has asked for the lock */
     uint32_t depth; /* of a re-entrant lock; 0: it does not believe */
     uint64_t grant; /* index of the one with which it began */
     int64_t until_ns;
@@ -24,6 +28,8 @@ struct hold {
 struct believers {
     TAILQ_HEAD(, hold) holds; /* in the order in which they began */
     int64_t count;
+    int64_t askers; /* clients that have asked for it */
+    bool granted;
     bool stamped; /* some belief has an end by time */
 };
 
@@ -63,10 +69,18 @@ static SELDOM void mutual_exclusion_violate(struct checking *my, const struct ev
             &event->actor->name, token, &event->record->mono_ns, &violation.records[0]);
 }
 
+static void mutual_exclusion_asked(struct checking *my, const struct event *event) {
+    struct hold *hold = my_member(my, event->member);
+    if (!hold->asked) ((struct believers *)my_lock(my, event->lock))->askers++;
+    hold->asked = true;
+}
+
 static void mutual_exclusion_granted(struct checking *my, const struct event *event) {
     struct believers *believers = my_lock(my, event->lock);
     struct hold *hold = my_member(my, event->member);
+    mutual_exclusion_asked(my, event); /* a history may lack the invocation */
     if (event->record->outcome != OUTCOME_OK) return;
+    believers->granted = true;
     if (believers->stamped) mutual_exclusion_lapse(believers, event->record->mono_ns);
     if (event->record->value) believers->stamped = true;
     if (hold->depth && event->lock->traits & CHECK_TRAIT_REENTRANT) {
@@ -101,15 +115,23 @@ static SELDOM void mutual_exclusion_ended(struct checking *my, const struct even
 }
 
 static void mutual_exclusion_finish(struct checking *my) {
+    bool contended = false;
+    for (struct check_lock *lock = my->check->locks; lock; lock = lock->next) {
+        const struct believers *believers = my_lock(my, lock);
+        contended |= believers->granted && believers->askers > lock->capacity;
+    }
     my->verdict.applies = true;
-    verdict_decide(&my->verdict, my->check->granted > 0, "nobody was granted the lock");
+    verdict_decide(&my->verdict, contended,
+                   my->check->granted ? "no more clients asked for a lock than it has permits"
+                                      : "nobody was granted the lock");
 }
 
 const struct checker CHECKER_MUTUAL_EXCLUSION = {
     .property = "mutual_exclusion",
     .lock_size = sizeof(struct believers),
     .member_size = sizeof(struct hold),
-    .on = {[HISTORY_ACQUIRE_RETURN] = mutual_exclusion_granted,
+    .on = {[HISTORY_ACQUIRE_INVOKE] = mutual_exclusion_asked,
+           [HISTORY_ACQUIRE_RETURN] = mutual_exclusion_granted,
            [HISTORY_RELEASE_INVOKE] = mutual_exclusion_released,
            [HISTORY_VALIDITY] = mutual_exclusion_announced,
            [HISTORY_ACTOR_EXIT] = mutual_exclusion_ended},

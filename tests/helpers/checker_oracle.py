@@ -1239,14 +1239,20 @@ CHECKS: dict[str, Callable[[History, Reading], Iterator[Violation]]] = {
 }
 
 
+def contended(history: History, lock: str) -> bool:
+    """Whether more clients asked for a lock than it has permits."""
+    asked = {each.actor for each in history if each.kind in ("acquire-invoke", "acquire-return") and each.name == lock}
+    return len(asked) > permits(history, lock, 1 + max(each.index for each in history))
+
+
 def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
     """Whether there was anything that a property could have been violated by."""
     grants = [each for each in history if is_grant(each)]
     disturbed = any(each.kind in ("fault-inject", "rule", "checkpoint") for each in history)
     promised = any(each.kind == "lock-open" and each.extra & FAIR for each in history)
     return {
-        "mutual_exclusion": bool(grants),
-        "integrity": any(is_access(each) and each.object for each in history),
+        "mutual_exclusion": any(contended(history, each.name) for each in grants),
+        "integrity": any(each.kind == "store-write" and each.ok and each.object for each in history),
         "fencing": bool(token_grants(history)),
         "ownership": answered_ok(history) or any(extensions(history)),
         "liveness": served(history) and not stuck(history, reading)[1],

@@ -178,8 +178,12 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
     waiting = bool(oracle.stuck(history, NAMED)[1])
     asked = applies(history)
     return {
-        "mutual_exclusion": "nobody was granted the lock",
-        "integrity": "nobody used the store",
+        "mutual_exclusion": "no more clients asked for a lock than it has permits"
+        if any(map(oracle.is_grant, history))
+        else "nobody was granted the lock",
+        "integrity": "the store accepted no write"
+        if any(oracle.is_access(each) and each.object for each in history)
+        else "nobody used the store",
         "fencing": "nobody was granted a token" if asked["fencing"] else "the lock gives no fencing token",
         "ownership": "no release and no renewal of a lock with one permit came back ok",
         "liveness": "there was no quiet phase in which everybody should have been served"
