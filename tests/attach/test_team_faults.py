@@ -32,28 +32,33 @@ limit = "1s"
 
 [fault.failing]
 inject = "echo no such pod; exit 3"
-prove = "true"
+prove = "test -e {directory}/never"
 
 [fault.endless]
 inject = "sleep 1000"
-prove = "true"
+prove = "test -e {directory}/never"
 limit = "500ms"
 
 [fault.without-heal]
 inject = "true"
-prove = "test -e {directory}/later || {{ touch {directory}/later; exit 1; }}"
+prove = "echo asked >> {directory}/proofs; test $(wc -l < {directory}/proofs) -gt 2"
 lasts = "100ms"
 
 [fault.late]
 inject = "touch {directory}/begun; until test -e {directory}/later; do sleep 0.1; done"
-prove = "true"
+prove = "test -e {directory}/later"
 heal = "touch {directory}/healed"
 
 [fault.stuck]
 inject = "rm -f {directory}/second; kill -STOP {pid}"
-prove = "true"
+prove = '''grep -q 'State:.T' /proc/{pid}/status'''
 heal = "kill -CONT {pid}; test -e {directory}/second || {{ touch {directory}/second; exit 5; }}"
 lasts = "100ms"
+
+[fault.proved-already]
+inject = "touch {directory}/injected"
+prove = "true"
+heal = "touch {directory}/healed"
 """
 
 
@@ -98,6 +103,16 @@ def test_a_fault_that_is_proved_later_needs_no_heal(outside: OutsideServer, tmp_
     assert [fault["proved"] for fault in trial["faults"]] == [True]
 
 
+def test_a_proof_that_succeeds_before_the_fault_proves_nothing(outside: OutsideServer, tmp_path: Path) -> None:
+    (trial,) = broken(outside, tmp_path, "proved-already", 3)["trials"]
+    assert trial["sentence"] == (
+        "Inconclusive: prove of the fault proved-already succeeds before inject, so it cannot tell whether the fault "
+        "took effect: it has to fail until then"
+    )
+    assert not (tmp_path / "injected").exists() and not (tmp_path / "healed").exists()
+    assert outside.ask("DBSIZE") == "0"
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -134,7 +149,7 @@ def test_a_dry_run_shows_the_commands_and_runs_none(outside: OutsideServer, tmp_
         "scenario   fault:failing: Clients increment a counter under the lock while commands of the team break the "
         "servers.",
         "command    failing: inject = echo no such pod; exit 3",
-        "command    failing: prove = true",
+        f"command    failing: prove = test -e {tmp_path}/never",
         "nothing was touched: this was a dry run",
     ]
 

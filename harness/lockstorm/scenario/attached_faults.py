@@ -41,6 +41,7 @@ class TeamFaultRun:
     def __init__(self, trial: Trial, fault: TeamFault, gateway: Gateway) -> None:
         self._trial, self._fault, self._gateway = trial, fault, gateway
         self._limit_s = fault.limit_ms / 1000
+        self._begun = False
 
     def play(self) -> None:
         try:
@@ -52,9 +53,15 @@ class TeamFaultRun:
             raise
 
     def _inject(self) -> None:
-        """Injects and proves it. Raises Inconclusive, with what the command printed, if that fails."""
+        """Injects and proves it. Raises Inconclusive, with what the command printed, if that fails, and if the proof
+        succeeds already before: then it proves nothing."""
         fault = self._fault
-        self._trial.recorder.is_disturbed = True
+        if self._run(fault.prove, self._limit_s).ok:
+            raise Inconclusive(
+                f"prove of the fault {fault.name} succeeds before inject, so it cannot tell whether the fault took "
+                "effect: it has to fail until then"
+            )
+        self._trial.recorder.is_disturbed = self._begun = True
         if fault.heal:
             self._gateway.ask(GatewayRequest("begin-fault", fault.name, fault.heal, self._limit_s))
         done = self._run(fault.inject, self._limit_s)
@@ -92,7 +99,7 @@ class TeamFaultRun:
         """The trial has failed: the next one must find healthy servers. If this fails too, the gateway heals at the
         end of the command."""
         self._gateway.ask(GatewayRequest("end-command"))
-        if self._fault.heal and run_shell(self._fault.heal, self._limit_s, self._gateway.variables).ok:
+        if self._begun and self._fault.heal and run_shell(self._fault.heal, self._limit_s, self._gateway.variables).ok:
             self._gateway.ask(GatewayRequest("end-fault", self._fault.name))
 
     def _run(self, command: str, limit_s: float) -> Done:
