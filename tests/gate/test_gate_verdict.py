@@ -125,6 +125,11 @@ def test_storms_that_hold_bound_the_chance(tmp_path: Path) -> None:
     cells = {cell.scenario: cell for cell in Judging(tmp_path, text).verdict().cells}
     assert cells["storm-s"].in_short == "0 violations in 3 storms: under 63 % at 95 %"  # 1 - 0.05^(1/3)
     assert cells["gc-pause"].in_short == "every required property held"
+    one = Judging(tmp_path, text.replace("trials = 3", "trials = 1"))
+    (storm,) = (cell for cell in one.verdict().cells if cell.scenario == "storm-s")
+    assert (
+        storm.in_short == "one storm without a violation, which says little about the next: ask for trials = 6 or more"
+    )
 
 
 def test_a_violation_says_what_happened_why_it_matters_and_what_to_do(tmp_path: Path) -> None:
@@ -174,6 +179,22 @@ def test_what_is_not_required_does_not_fail(tmp_path: Path) -> None:
     judging = Judging(tmp_path, POLICY.replace('"mutual_exclusion", ', ""))
     judging.set("gc-pause", {"mutual_exclusion": "violated"})
     assert judging.verdict().exit == 0
+    assert (judging.cell().result, judging.cell().control) == ("fenced", "holds"), "and is shown, all the same"
+
+
+def test_what_the_policy_names_and_no_lock_is_played_with_does_not_vanish(tmp_path: Path) -> None:
+    text = POLICY.replace('"gc-pause"', '["gc-pause", "pooled-sessions"]')
+    judging = Judging(tmp_path, text)
+    verdict = judging.verdict()
+    assert (verdict.exit, verdict.sentence) == (3, "Not known: of 2 cases 1 could not be judged, 1 passed")
+    (cell,) = (cell for cell in verdict.cells if cell.scenario == "pooled-sessions")
+    assert (cell.outcome, cell.result, cell.ok) == ("inconclusive", "inconclusive", False)
+    assert cell.in_short.startswith("the policy names it, and it was not played: set-nx-px lives on redis")
+    for text_of in (as_junit(verdict), as_markdown(verdict), json.dumps(as_sarif(verdict, paths.ROOT))):
+        assert "pooled-sessions" in text_of
+    both = Judging(tmp_path, text + '[[lock]]\nname = "pg-advisory"\n')
+    assert both.verdict().exit == 0, "another lock is played with it"
+    assert Judging(tmp_path, POLICY.replace('play = "gc-pause"', 'play = "all"')).verdict().exit == 0
 
 
 @pytest.mark.parametrize(("integrity", "exit_status"), [("inconclusive", 3), ("violated", 1)])

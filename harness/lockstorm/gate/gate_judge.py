@@ -84,11 +84,11 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
     matching = [each for each in policy.accepted if each.covers(case.lock.name, case.lock.store, case.scenario)]
     valid = [each for each in matching if each.until >= today]
     uncovered = [name for name in violated if not any(name in each.properties for each in valid)]
-    unclear = len(done) < len(case.jobs) or "inconclusive" in statuses.values()
+    unclear = len(done) < len(case.jobs) or bool(case.unplayed) or "inconclusive" in statuses.values()
     outcome = gate_outcome(statuses, violated, uncovered, unclear)
     shown_job, shown = worst_status(case.lock.require, done) if done else (None, None)
-    faults = [statuses_of(case.lock.require, result) for job, result in done if not job.request.control]
-    controls = [statuses_of(case.lock.require, result) for job, result in done if job.request.control]
+    faults = [shown_statuses(case.lock.require, result) for job, result in done if not job.request.control]
+    controls = [shown_statuses(case.lock.require, result) for job, result in done if job.request.control]
     deployed = next((result.deployment for _, result in done if result.deployment and result.deployment.effects), None)
     in_short = cell_in_short(outcome, violated, shown, done, case, why_missing)
     happened = ""
@@ -107,7 +107,7 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
         expected=None,
         control=status_word(controls),
         control_expected=None,
-        sentence=shown.sentence if shown else why_missing,
+        sentence=shown.sentence if shown else case.unplayed or why_missing,
         in_short="; ".join(filter(None, (in_short, effects_sentence(deployed, always=False)))),
         deployment=deployed,
         happened=happened,
@@ -135,6 +135,12 @@ def property_status(name: str, result: TrialResult) -> str | None:
 def statuses_of(require: Iterable[str], result: TrialResult) -> dict[str, str]:
     statuses = {name: property_status(name, result) for name in require}
     return {name: status for name, status in statuses.items() if status is not None}
+
+
+def shown_statuses(require: Iterable[str], result: TrialResult) -> dict[str, str]:
+    """Also of a violation of mutual exclusion that the policy does not ask about: what a fence has held is *fenced*."""
+    overlaps = property_status("mutual_exclusion", result) == "violated"
+    return statuses_of(require, result) | ({"mutual_exclusion": "violated"} if overlaps else {})
 
 
 def worst_statuses(require: Iterable[str], results: list[TrialResult]) -> dict[str, str]:
@@ -186,6 +192,8 @@ def cell_in_short(
     """A cell in one line: what was violated, or why nothing is known, or that all held."""
     if violated:
         return short_message(violated) + occurrence_text(case.lock.require, set(violated), done)
+    if case.unplayed:
+        return f"the policy names it, and it was not played: {case.unplayed}"
     if missing := len(case.jobs) - len(done):
         return f"{missing} of {len(case.jobs)} trials were not played: {why_missing}"
     if outcome == INCONCLUSIVE and shown:
@@ -194,6 +202,8 @@ def cell_in_short(
         return "none of the required properties can be judged here"
     if case.jobs[0].faults is not None:
         count = len(done)
+        if count == 1:
+            return "one storm without a violation, which says little about the next: ask for trials = 6 or more"
         return f"0 violations in {count} storms: under {percent(upper_bound(count))} at 95 %"
     return "every required property held"
 

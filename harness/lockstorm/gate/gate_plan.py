@@ -59,12 +59,14 @@ class GateJob:
 
 @dataclass(frozen=True)
 class Case:
-    """A lock under one scenario or storm: a cell of the verdict."""
+    """A lock under one scenario or storm: a cell of the verdict. `unplayed`: why it has no jobs, though the policy names
+    its scenario."""
 
     lock: LockChoice
     scenario: str
     time: str
     jobs: tuple[GateJob, ...]
+    unplayed: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def plan_gate(policy: Policy) -> GatePlan:
     """Raises UsageError for a lock that no scenario applies to, for settings that cannot be played, and for more trials
     than the budget allows."""
     cases: list[Case] = []
+    unplayed: list[Case] = []
     inapplicable: list[InapplicablePair] = []
     for lock in policy.locks:
         before = len(cases)
@@ -88,12 +91,16 @@ def plan_gate(policy: Policy) -> GatePlan:
             reason = gate_inapplicable_reason(policy, lock, scenario)
             if reason:
                 inapplicable.append(InapplicablePair(scenario, lock.name, reason))
+                unplayed.append(Case(lock, scenario, policy.time or "virtual", (), reason))
             else:
                 cases.append(case_of(policy, lock, scenario))
         cases += [storm_case(policy, lock, storm) for storm in policy.storms]
         if len(cases) == before:
             why = "; ".join(dict.fromkeys(each.reason for each in inapplicable if each.lock == lock.name))
             raise UsageError(f"{policy.file}:{lock.line}: nothing can be played for {lock.title}: {why}")
+    if policy.named:  # what no lock is played with would vanish from the verdict otherwise
+        played = {case.scenario for case in cases}
+        cases += [case for case in unplayed if case.scenario not in played]
     planned = GatePlan(tuple(cases), tuple(inapplicable))
     if policy.budget_trials is not None and len(planned.jobs) > policy.budget_trials:
         raise UsageError(

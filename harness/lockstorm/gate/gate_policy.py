@@ -110,6 +110,7 @@ class Policy:
     locks: tuple[LockChoice, ...]
     require: dict[str, tuple[str, ...]]  # by store mode
     play: tuple[str, ...]  # scenarios; each lock gets those that apply to it
+    named: bool = False  # `play` names them: one that is played with no lock is inconclusive
     storms: tuple[StormChoice, ...] = ()
     repeat: int = 1
     seed: int = 1
@@ -157,6 +158,7 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
         locks=chosen,
         require={**USUAL_REQUIRE, **require},
         play=play,
+        named=top.table("scenarios").values.get("play", "all") != "all",
         storms=storms,
         repeat=played.number("repeat", 1, REPEAT_LIMIT, 1) or 1,
         seed=played.number("seed", 0, SEED_LIMIT - REPEAT_LIMIT, 1) or 0,
