@@ -43,6 +43,15 @@ static void take_event(struct promise_pass *pass) {
     }
 }
 
+enum { RULE_COUNT = sizeof RULES / sizeof RULES[0] };
+
+static void judge_idle(struct promise_pass *pass) {
+    bool was_idle = pass->now > 0 && pass->event->kind == EVENT_IDLE;
+    if (!was_idle || pass->events[pass->now].at_ns <= pass->now_ns) return;
+    for (size_t rule = 0; rule < RULE_COUNT; rule++)
+        if (RULES[rule]->idle_passes) RULES[rule]->idle_passes(pass);
+}
+
 int promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
                    struct broken_promise *found, int most) {
     struct promise_pass pass;
@@ -52,8 +61,9 @@ int promises_judge(const struct library_facts *facts, const struct call_event *e
     pass.most = most;
     for (pass.now = 0; opened && pass.now < count; pass.now++) {
         enum call_event_kind kind = events[pass.now].kind;
+        judge_idle(&pass);
         take_event(&pass);
-        for (size_t rule = 0; rule < sizeof RULES / sizeof RULES[0] && kind < EVENT_KINDS; rule++)
+        for (size_t rule = 0; rule < RULE_COUNT && kind < EVENT_KINDS; rule++)
             if (RULES[rule]->on[kind]) RULES[rule]->on[kind](&pass);
     }
     promise_pass_close(&pass);

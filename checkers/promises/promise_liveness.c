@@ -1,6 +1,8 @@
 /* Liveness: a waiter beside a free lock is served within two of the longest leases that were asked for (or the
- * library's default, if that is longer; a minute without a default), counted from one EVENT_IDLE to another, in which
- * all the time the acquire was under way, no call may have had a hold, nothing was granted and nothing was disturbed.
+ * library's default, if that is longer; a minute without a default), counted from an EVENT_IDLE. All the time the
+ * acquire was under way, no call may have had a hold, nothing was granted and nothing was disturbed. Judged at each
+ * later EVENT_IDLE, and, because nothing happens between an EVENT_IDLE and the event after it, also there: a library
+ * that sleeps through its whole wait shows itself at no other moment. A wait that has a limit counts up to it.
  * What a cancelled acquire left in the way is `cancel`, what a refused one left whose messages were late or lost is
  * `refusal`.
  *
@@ -17,29 +19,52 @@ static bool left_place(const struct promise_pass *pass, const struct promise_cal
     return call->ask->asked.verb == CALL_ACQUIRE && !granted && (may_have_missed(client) || has_ended(client));
 }
 
+static int64_t wait_limit_ns(const struct promise_call *waiter) {
+    const struct call *asked = &waiter->ask->asked;
+    return asked->wait == WAIT_FOREVER ? PROMISE_ALWAYS : after_ms(waiter->ask->at_ns, asked->wait_ms);
+}
+
 static bool is_waiter(const struct promise_pass *pass, const struct promise_call *call) {
     const struct call *asked = &call->ask->asked;
     const struct promise_client *client = call->owner->client;
     if (call->answer || asked->verb != CALL_ACQUIRE || asked->wait == WAIT_NONE || call->cancelled) return false;
     if (may_have_missed(client) || has_ended(client) || may_hold(call->owner)) return false;
-    return asked->wait == WAIT_FOREVER || after_ms(call->ask->at_ns, asked->wait_ms) > pass->now_ns;
+    return wait_limit_ns(call) > pass->now_ns;
 }
 
-/* The waiter that has waited longest while nobody can hold the resource; NULL: nobody waits so. */
-static const struct promise_call *waiter_of_free(const struct promise_pass *pass, int resource) {
+/* When what earlier calls may have left at the servers has run out, if nothing happens. */
+static int64_t traces_end_ns(const struct promise_pass *pass, int resource) {
+    int64_t end_ns = pass->now_ns;
+    for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
+        if (!call->ask || call->ask->asked.resource != resource) continue;
+        bool unexpected = call->owner->client->late_command_ns >= call->ask->at_ns;
+        if (call->answer || unexpected) end_ns = latest(end_ns, after_ms(pass->now_ns, trace_ms(pass, call)));
+    }
+    return end_ns;
+}
+
+/* ... and whether nothing keeps it alive up to then: some of it does not fade. */
+static bool have_traces_ended(struct promise_pass *pass, int resource, int64_t at_ns) {
+    int64_t now_ns = pass->now_ns;
+    pass->now_ns = at_ns;
+    bool ended = traces_end_ns(pass, resource) == at_ns;
+    pass->now_ns = now_ns;
+    return ended;
+}
+
+/* The waiter that has waited longest while no call stands in its way; NULL: nobody waits so. */
+static const struct promise_call *unhindered_waiter(const struct promise_pass *pass, int resource) {
     const struct promise_call *first = NULL;
     for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
         if (!call->ask || call->ask->asked.resource != resource) continue;
         if (left_place(pass, call) || is_disturbed(pass, call->owner->client)) return NULL;
-        bool unexpected = call->owner->client->late_command_ns >= call->ask->at_ns;
-        if ((call->answer || unexpected) && trace_ms(pass, call) > 0) return NULL;
         if (!first && is_waiter(pass, call)) first = call;
     }
     return first;
 }
 
 static void break_liveness(struct promise_pass *pass, const struct promise_call *waiter, int64_t bound_ms,
-                           int64_t from_ns) {
+                           int64_t from_ns, int64_t until_ns) {
     enum promise promise = PROMISE_LIVENESS;
     uint32_t other = (uint32_t)(waiter->ask - pass->events);
     for (uint32_t at = 0; at < pass->now; at++) {
@@ -49,27 +74,38 @@ static void break_liveness(struct promise_pass *pass, const struct promise_call 
         else if (promise == PROMISE_LIVENESS && was_refused(pass, call) && call->disturbed)
             promise = PROMISE_REFUSAL, other = at;
     }
-    promise_break(pass, promise, other, bound_ms, ms_of(pass->now_ns - from_ns),
+    promise_break(pass, promise, other, bound_ms, ms_of(until_ns - from_ns),
                   "%s waits beside a free lock for %lld ms%s", caller_name_of(&waiter->ask->asked).text,
-                  (long long)ms_of(pass->now_ns - from_ns),
+                  (long long)ms_of(until_ns - from_ns),
                   promise == PROMISE_LIVENESS ? "" : ", since another acquire was not granted");
 }
 
-static void check_waits(struct promise_pass *pass) {
+/* What is known stays so until then. */
+static void check_waits_until(struct promise_pass *pass, int64_t idle_until_ns) {
     for (uint32_t at = 0; at < pass->resource_count; at++) {
         struct promise_resource *resource = &pass->resources[at];
         int64_t bound_ms = two_leases_ms(pass, resource);
-        const struct promise_call *waiter = waiter_of_free(pass, resource->resource);
-        if (!waiter || servers_are_unreliable(pass)) {
+        const struct promise_call *waiter = unhindered_waiter(pass, resource->resource);
+        if (!waiter || servers_are_unreliable(pass) ||
+            !have_traces_ended(pass, resource->resource, idle_until_ns)) {
             resource->idle_ns = PROMISE_ALWAYS;
             continue;
         }
-        if (resource->idle_ns == PROMISE_ALWAYS) resource->idle_ns = pass->now_ns;
+        if (resource->idle_ns == PROMISE_ALWAYS) resource->idle_ns = traces_end_ns(pass, resource->resource);
         int64_t from_ns = resource->idle_ns > waiter->ask->at_ns ? resource->idle_ns : waiter->ask->at_ns;
-        if (pass->now_ns <= after_ms(from_ns, bound_ms)) continue;
-        break_liveness(pass, waiter, bound_ms, from_ns);
-        resource->idle_ns = pass->now_ns;
+        int64_t limit_ns = wait_limit_ns(waiter), until_ns = limit_ns < idle_until_ns ? limit_ns : idle_until_ns;
+        if (until_ns <= after_ms(from_ns, bound_ms)) continue;
+        break_liveness(pass, waiter, bound_ms, from_ns, until_ns);
+        resource->idle_ns = idle_until_ns;
     }
+}
+
+static void check_waits(struct promise_pass *pass) {
+    check_waits_until(pass, pass->now_ns);
+}
+
+static void check_waits_passed(struct promise_pass *pass) {
+    check_waits_until(pass, pass->events[pass->now].at_ns);
 }
 
 static void promise_liveness_granted(struct promise_pass *pass) {
@@ -81,7 +117,8 @@ static void restart_waits(struct promise_pass *pass) {
     for (uint32_t at = 0; at < pass->resource_count; at++) pass->resources[at].idle_ns = PROMISE_ALWAYS;
 }
 
-const struct promise_rule PROMISE_RULE_LIVENESS = {.on = {[EVENT_IDLE] = check_waits,
+const struct promise_rule PROMISE_RULE_LIVENESS = {.idle_passes = check_waits_passed,
+                                                   .on = {[EVENT_IDLE] = check_waits,
                                                           [EVENT_ANSWER] = promise_liveness_granted,
                                                           [EVENT_FAULT] = restart_waits,
                                                           [EVENT_LATE] = restart_waits}};
