@@ -20,6 +20,7 @@ void assumptions_release(struct assumptions *assumptions, const struct event *ev
     bool given = release->grant < event->index && grant.kind == HISTORY_ACQUIRE_RETURN && grant.outcome == OUTCOME_OK &&
                  grant.actor == release->actor;
     if (!given) broken(assumptions, event, "releases under a grant that it was never given");
+    else if (grant.name != release->name) broken(assumptions, event, "releases under a grant of another lock");
 }
 
 void assumptions_doubt(struct assumptions *assumptions, const struct event *event) {

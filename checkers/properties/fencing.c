@@ -4,7 +4,7 @@
  * Rising: the token of a grant is larger than that of every grant that had returned before this acquire was invoked.
  * Two acquires that were in flight together may come back in either order: the history records when a client learned of
  * its grant, not when the server gave it. But of a lock with a lease and one permit, a grant that came back to another
- * client CHECK_LEASE_GRAIN_NS earlier, at least, than a lease after the stamp before which this one was not granted
+ * client more than CHECK_LEASE_GRAIN_NS earlier than a lease after the stamp before which this one was not granted
  * (`extra`, else that of the invocation) was given before this one: had this one been first, its lease would have kept
  * the other out. So this token has to be larger; a lock that draws the token before it takes the lock gives a smaller
  * one, and the fence then turns away the rightful holder. (Not of a grant that re-enters, which need not make the lease

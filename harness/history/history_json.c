@@ -299,8 +299,8 @@ static bool add_text(struct history_image *image, json_t *line, const struct his
     } /* its chunks follow one by one */
     uint32_t index = history_image_text(image, record, text ? json_string_value(text) : bytes,
                                         text ? json_string_length(text) : length);
-    if (text && strlen(json_string_value(text)) == json_string_length(text) &&
-        !json_object_get(image->names, json_string_value(text)))
+    bool is_name = text && index > 0 && strlen(json_string_value(text)) == json_string_length(text); /* 0: nobody's */
+    if (is_name && !json_object_get(image->names, json_string_value(text)))
         json_object_set_new(image->names, json_string_value(text), json_integer(index));
     free(bytes);
     return true;

@@ -44,6 +44,7 @@ def doubtful_histories(records: History) -> Iterator[tuple[History, str]]:
     yield changed(1, kind="renew-invoke"), "A began an operation before the last one had come back"
     yield changed(4, grant=records[3].index), "A releases under a grant that it was never given"
     yield changed(4, grant=records[6].index), "A releases under a grant that it was never given"
+    yield changed(4, name="cash"), "A releases under a grant of another lock"
 
 
 PARAMETER_TEXT = 1  # HISTORY_FLAG_TEXT

@@ -1190,7 +1190,7 @@ def broken(history: History) -> bool:
         latest[each.actor] = each
         if each.kind == "release-invoke" and each.grant:
             named = [one for one in before(history, each.index) if one.index == each.grant]
-            if not named or not is_grant(named[0]) or named[0].actor != each.actor:
+            if not named or not is_grant(named[0]) or (named[0].actor, named[0].name) != (each.actor, each.name):
                 return True
     return False
 
