@@ -86,8 +86,7 @@ static void check_waits_until(struct promise_pass *pass, int64_t idle_until_ns) 
         struct promise_resource *resource = &pass->resources[at];
         int64_t bound_ms = two_leases_ms(pass, resource);
         const struct promise_call *waiter = unhindered_waiter(pass, resource->resource);
-        if (!waiter || servers_are_unreliable(pass) ||
-            !have_traces_ended(pass, resource->resource, idle_until_ns)) {
+        if (!waiter || servers_are_unreliable(pass) || !have_traces_ended(pass, resource->resource, idle_until_ns)) {
             resource->idle_ns = PROMISE_ALWAYS;
             continue;
         }

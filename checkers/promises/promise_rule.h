@@ -7,8 +7,8 @@
  * promise_break where a promise is broken. */
 struct promise_rule {
     void (*on[EVENT_KINDS])(struct promise_pass *pass);
-    /* May be NULL. Called before the event behind an EVENT_IDLE is taken in, if time has passed between them: everything
-     * was as it is known until that event's stamp. */
+    /* May be NULL. Called before the event behind an EVENT_IDLE is taken in, if time has passed between them:
+     * everything was as it is known until that event's stamp. */
     void (*idle_passes)(struct promise_pass *pass);
 };
 

@@ -58,7 +58,7 @@ static SELDOM void surplus(struct checking *my, const struct event *event, const
                                   .whom = check_record_at(my->check, TAILQ_FIRST(&pool->holders)->grant).actor};
     int64_t shown = 0;
     int count = 0;
-    TAILQ_FOREACH(each, &pool->holders, others) {
+    TAILQ_FOREACH (each, &pool->holders, others) {
         if (shown >= event->lock->capacity || count == EVIDENCE_RECORDS - 1) break;
         violation.records[count++] = each->grant;
         shown += each->taken;

@@ -169,8 +169,8 @@ static void fairness_finish(struct checking *my) {
     const uint64_t *seen = my->check->seen;
     const struct fairness_side *side;
     for (struct check_lock *lock = my->check->locks; lock; lock = lock->next)
-        TAILQ_FOREACH(side, (struct fairness_queue *)my_lock(my, lock), others)
-    fairness_wait_end(my, NULL, lock, side, false);
+        TAILQ_FOREACH (side, (struct fairness_queue *)my_lock(my, lock), others)
+            fairness_wait_end(my, NULL, lock, side, false);
     struct verdict *verdict = &my->verdict;
     bool promised = my->check->traits & CHECK_TRAIT_FAIR;
     bool disturbed = seen[HISTORY_FAULT_INJECT] || seen[HISTORY_RULE] || seen[HISTORY_CHECKPOINT];

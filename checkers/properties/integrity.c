@@ -16,8 +16,8 @@
  * last 64 operations of that client are compared. Or an ADD to the set of what another operation had added; the last 64
  * additions are compared. The set says which work was done, and that piece was done again.
  *
- * It holds only if a write was accepted. It does not apply where every lock has several permits, unless there is an ADD: a user who wants it judged there
- * has to require it.
+ * It holds only if a write was accepted. It does not apply where every lock has several permits, unless there is an
+ * ADD: a user who wants it judged there has to require it.
  *
  * Memory: the state of every version would grow with the history. Instead, runs (struct runs) say which versions cannot
  * be lost any more; a history in which nothing is lost and every write is acknowledged has none. */
@@ -225,7 +225,7 @@ static SELDOM void lose(struct checking *my, const struct event *event, struct s
     int64_t lost = own > base ? runs_add(&object->settled, base, own - 1) + runs_add(&object->settled, own, to)
                               : runs_add(&object->settled, base, to);
     struct store_writer *pending;
-    LIST_FOREACH(pending, &object->pending, others) {
+    LIST_FOREACH (pending, &object->pending, others) {
         if (pending->lost_to || pending->version <= base || pending->version == own) continue;
         pending->lost_to = event->index;
         lost--;
@@ -396,8 +396,7 @@ static void integrity_finish(struct checking *my) {
     my->verdict.applies = self->computed || !holders_are_several(my->check);
     my->verdict.stopped -= my->check->refused_wrongfully;
     my->verdict.measures[0] = (struct verdict_measure){"stale_read_modify_writes", (double)self->outdated};
-    verdict_decide(&my->verdict, self->accepted,
-                   self->used ? "the store accepted no write" : "nobody used the store");
+    verdict_decide(&my->verdict, self->accepted, self->used ? "the store accepted no write" : "nobody used the store");
     for (int each = 0; each < HISTORY_OBJECT_COUNT; each++) free(self->objects[each].settled.run);
 }
 

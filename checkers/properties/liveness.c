@@ -67,7 +67,7 @@ struct liveness_queue {
 struct liveness {
     bool asked, served; /* in the quiet phase: a client was answered, and one was granted a lock */
     bool undecided;     /* a waiter cannot be judged */
-    int64_t longest_ns;     /* that a free lock went unnoticed */
+    int64_t longest_ns; /* that a free lock went unnoticed */
 };
 
 /* --- holds --- */
@@ -328,8 +328,7 @@ static void liveness_finish(struct checking *my) {
     const struct liveness_side *side;
     for (struct check_lock *lock = my->check->quiet ? my->check->locks : NULL; lock; lock = lock->next) {
         struct liveness_queue *queue = my_lock(my, lock);
-        TAILQ_FOREACH(side, &queue->waiters, waiters)
-        look_for_stuck(my, lock, queue, side);
+        TAILQ_FOREACH (side, &queue->waiters, waiters) look_for_stuck(my, lock, queue, side);
         look_for_unserved(my, lock, queue);
     }
     if (my->check->seen[HISTORY_PHASE])

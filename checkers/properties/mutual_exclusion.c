@@ -61,8 +61,8 @@ static SELDOM void mutual_exclusion_violate(struct checking *my, const struct ev
                                   .whom = check_record_at(my->check, TAILQ_FIRST(&believers->holds)->grant).actor};
     int room = (int)smaller(event->lock->capacity, EVIDENCE_RECORDS - 1), count = 0;
     struct hold *hold;
-    TAILQ_FOREACH(hold, &believers->holds, others)
-    if (count < room) violation.records[count++] = hold->grant;
+    TAILQ_FOREACH (hold, &believers->holds, others)
+        if (count < room) violation.records[count++] = hold->grant;
     if (event->record->token) snprintf(token, sizeof token, "token %lld, ", (long long)event->record->token);
     violate(my, event, &violation,
             "%pN was granted the lock (%s%pT) while %pG had not released it and still believed in it",

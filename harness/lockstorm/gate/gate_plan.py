@@ -59,8 +59,8 @@ class GateJob:
 
 @dataclass(frozen=True)
 class Case:
-    """A lock under one scenario or storm: a cell of the verdict. `unplayed`: why it has no jobs, though the policy names
-    its scenario."""
+    """A lock under one scenario or storm: a cell of the verdict. `unplayed`: why it has no jobs, though the policy
+    names its scenario."""
 
     lock: LockChoice
     scenario: str
