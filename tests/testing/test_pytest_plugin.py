@@ -60,15 +60,23 @@ def test_the_example_of_the_documentation(suite: Suite) -> None:
     assert counts(suite.run("-n", "2")) == "1 passed"
 
 
+def test_the_example_fails_without_a_lock(suite: Suite) -> None:
+    """It passed once with lock="none": neither client had come to its write when the trial was judged."""
+    suite.write("test_stock.py", EXAMPLE.replace('adapter="./lock-adapter"', 'lock="none"'))
+    output = suite.run()
+    assert counts(output) == "1 failed" and "integrity violated" in output
+
+
+def test_a_lease_is_outlasted_by_who_asks_for_something(suite: Suite) -> None:
+    suite.write("test_it.py", LATE_WRITE.replace("        two.start_increment()\n", ""))
+    output = suite.run()
+    assert counts(output) == "1 failed" and "outlast_lease: client-2 has no step under way" in output
+
+
 @pytest.mark.slow("one more suite of its own", seconds=4)
 def test_the_example_with_a_lease_that_runs_out(suite: Suite) -> None:
     write_fenced_adapter(suite)
-    outlasted = EXAMPLE.replace(
-        "        two.start_increment()\n",
-        "        two.start_increment()\n"
-        "        lockstorm_trial.outlast_lease(two)\n"
-        "    lockstorm_trial.finish(one, two)\n",
-    )
+    outlasted = re.sub(r"lockstorm_trial.advance.*", "lockstorm_trial.outlast_lease(two)", EXAMPLE)
     suite.write("test_fenced.py", outlasted.replace('adapter")', 'adapter", store="fence-writes")'))
     suite.write("test_open.py", outlasted)
     output = suite.run("-v")

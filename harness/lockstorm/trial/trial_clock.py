@@ -1,7 +1,7 @@
 """The time of a trial: lets it pass, up to a lease's end or past it, and checks the servers' clocks."""
 
-from lockstorm.base.errors import Inconclusive
-from lockstorm.native.library import Kind, Outcome, library
+from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.native.library import Kind, Outcome, TaskState, library
 from lockstorm.trial.client import Client
 from lockstorm.trial.nodes import AnyNodes
 from lockstorm.trial.settings import lease_late_in
@@ -54,8 +54,11 @@ class TrialClock:
     def outlast_lease(self, other: Client, checkpoint: str | None = None) -> None:
         """Lets time pass until the other client has done its step or is held at a checkpoint, at most two leases (in
         real time one lease and some seconds): a lock that never expires lets no other client in. In a control: a time
-        that is safely within the lease."""
+        that is safely within the lease. UsageError if the other client has no step under way: nothing would be waited
+        for."""
         settings, lease_ms = self._trial.settings, self._trial.lease_ms
+        if other.state is TaskState.IDLE:
+            raise UsageError(f"outlast_lease: {other.name} has no step under way: give it one, as start_increment does")
         if settings.control:
             self.advance(lease_ms / 10 if settings.time == "virtual" else REAL_CONTROL_MS)
             return
