@@ -264,7 +264,7 @@ def test_a_page_of_a_large_matrix_stays_below_a_megabyte(tmp_path: Path) -> None
 
 def test_the_libraries_are_a_page_with_what_was_found(tmp_path: Path) -> None:
     table = tmp_path / "libraries.json"
-    finding = {"title": "it waits", "what": "It waits on.", "workaround": "None.", "breaks": ["wait"]}
+    finding = {"title": "it waits", "what": "It waits on.", "workaround": "None.", "breaks": ["wait", "answer"]}
     figures = {
         "library": "mine",
         "version": "1",
@@ -278,14 +278,22 @@ def test_the_libraries_are_a_page_with_what_was_found(tmp_path: Path) -> None:
         "beware": "",
         "sentence": "broke wait",
         "findings": {"mine-waits": finding},
+        "inapplicable": ["token"],
     }
     rows = [{**words, "figures": figures}, {**words, "adapter": "other", "figures": None}]
     promises = {"wait": "an acquire waits for as long", "cancel": "nothing is left", "token": "tokens rise"}
+    promises |= {"answer": "each call is answered", "residue": "nothing is left"}
     table.write_text(json.dumps({"libraries": rows, "promises": promises}))
     page = written(table)
-    assert "0 of 1 locks kept every promise, in 50 schedules" in page and page.count("data-cell=") == 3
+    assert "0 of 1 locks kept every promise, in 50 schedules" in page and page.count("data-cell=") == 5
     cells = json.loads(page.partition('class="cells">')[2].partition("</script>")[0])
-    assert [(cell["result"], cell["odd"]) for cell in cells] == [("calls", True), ("faults", False), ("kept", False)]
+    assert {cell["scenario"]: (cell["result"], cell["odd"]) for cell in cells} == {
+        "wait": ("calls", True),
+        "cancel": ("faults", False),
+        "token": ("not-made", False),
+        "answer": ("finding", True),
+        "residue": ("kept", False),
+    }
     assert "2 of 50 schedules, also without any fault" in cells[0]["sentence"] and cells[0]["more"][0][0] == "it waits"
     assert cells[0]["replay"] == "lockstorm explore --adapter mine --require wait" and not cells[2]["replay"]
     table.write_text(json.dumps({"libraries": [], "promises": promises}))

@@ -16,14 +16,15 @@ from lockstorm.search.library_plan import PROMISES
 
 PAGE = paths.ROOT / "docs" / "libraries.md"
 TEMPLATE = Path(__file__).with_suffix(".md.j2")
-KEPT = "·"
+KEPT, NOT_MADE = "·", "-"
 
 
 def _cells(figures: PromiseFigures) -> Iterator[str]:
     """Of each promise: one in how many schedules broke it; bold: also without a fault."""
     for promise in PROMISES:
         count = figures.broken.get(promise, 0)
-        share = f"1:{max(1, round(figures.schedules / count)):,}" if count else KEPT
+        kept = NOT_MADE if promise in figures.inapplicable else KEPT
+        share = f"1:{max(1, round(figures.schedules / count)):,}" if count else kept
         yield f"**{share}**" if promise in figures.by_calls else share
 
 

@@ -45,6 +45,7 @@ class LibraryRow:
             "adapter": self.adapter,
             **msgspec.to_builtins(self.words),
             "figures": msgspec.to_builtins(self.figures),
+            "inapplicable": self.figures.inapplicable if self.figures else [],
             "findings": {name: msgspec.to_builtins(finding) for name, finding in self.findings.items()},
             "sentence": self.sentence,
         }

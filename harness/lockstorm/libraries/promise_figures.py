@@ -73,6 +73,16 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
     traits: LibraryTraits | None = None
     cost: LibraryCost | None = None  # None: not measured
 
+    @property
+    def inapplicable(self) -> list[str]:
+        """The promises that the library does not make: its schedules cannot break them, so it has not kept them."""
+        made = self.traits
+        if not made:
+            return []
+        leases = dict.fromkeys(("lease-too-short", "lease-too-long", "lease-endless"), made.lease)
+        offered = {**leases, "renewal": made.renews, "token": made.token, "cancel": made.cancels}
+        return [promise for promise in PROMISES if not offered.get(promise, True) and promise not in self.broken]
+
 
 def figures_measured(adapter: str) -> PromiseFigures:
     """Searches a library, with the usual faults. Raises NotInstalled."""

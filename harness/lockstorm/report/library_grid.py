@@ -8,8 +8,10 @@ WORDS = {
     "kept": "no schedule broke the promise",
     "faults": "schedules with faults broke the promise",
     "calls": "schedules broke the promise by calls alone, without any fault",
+    "finding": "these schedules kept the promise, and a finding breaks it",
+    "not-made": "the library does not make the promise",
 }
-ICONS = {"kept": "✓", "faults": "▲", "calls": "✕"}
+ICONS = {"kept": "✓", "faults": "▲", "calls": "✕", "finding": "◆", "not-made": "-"}
 
 
 def libraries_sentence(libraries: LibraryTable) -> str:
@@ -25,7 +27,7 @@ def libraries_grid(libraries: LibraryTable) -> Grid:
     return Grid(
         title="Lock libraries and the promises of their calls",
         sentence=libraries_sentence(libraries),
-        exit=1 if any(cell.result != "kept" for cell in cells) else 0 if cells else 3,
+        exit=1 if any(cell.result not in ("kept", "not-made") for cell in cells) else 0 if cells else 3,
         words=WORDS,
         icons=ICONS,
         cells=cells,
@@ -41,12 +43,14 @@ def _cell(library: ListedLibrary, figures: ListedFigures, promise: str) -> GridC
     broken = figures.broken.get(promise, 0)
     alone = promise in figures.by_calls
     told = [each for each in library.findings.values() if promise in each.breaks]
+    unbroken = "finding" if told else "not-made" if promise in library.inapplicable else "kept"
+    result = "calls" if alone else "faults" if broken else unbroken
     share = f"Broken in {broken:,} of {figures.schedules:,} schedules"
     return GridCell(
         lock=library.adapter,
         store="",
         scenario=promise,
-        result="calls" if alone else "faults" if broken else "kept",
+        result=result,
         sentence=f"{share}{', also without any fault' if alone else ''}." if broken else library.sentence,
         reason=f"{figures.library} {figures.version}: {library.use} {library.beware}".strip(),
         replay=f"lockstorm explore --adapter {library.adapter} --require {promise}" if broken else "",

@@ -25,6 +25,7 @@ class ListedLibrary(msgspec.Struct, frozen=True):
     sentence: str
     use: str
     beware: str
+    inapplicable: list[str] = []  # promises that it does not make
 
 
 class LibraryTable(msgspec.Struct, frozen=True):
