@@ -157,6 +157,14 @@ static struct program_news news_of(const struct library_world *world, const stru
     return news;
 }
 
+/* A library may make a connection for each call: one that has ended gives its place back. NULL: all are in use. */
+static struct library_link *link_place(struct library_client *client) {
+    if (client->link_count < LIBRARY_LINKS) return &client->links[client->link_count++];
+    for (struct library_link *link = client->links; link < client->links + LIBRARY_LINKS; link++)
+        if (link->ended) return link;
+    return NULL;
+}
+
 /* A library whose connection is not taken would be accused of what follows: the schedule cannot be played. */
 static void links_take(struct library_world *world, int number, struct program_news *news) {
     struct library_client *client = &world->clients[number];
@@ -164,17 +172,19 @@ static void links_take(struct library_world *world, int number, struct program_n
         struct library_link taken;
         if (!news->connects[node]) continue;
         while (library_link_accept(&taken, &client->doors[node], &world->servers[node])) {
-            if (client->link_count == LIBRARY_LINKS) {
+            bool is_new = client->link_count < LIBRARY_LINKS;
+            struct library_link *link = link_place(client);
+            if (!link) {
                 lost(world, number, "it makes more connections than a schedule can follow");
                 link_end(&taken);
                 break;
             }
-            struct library_link *link = &client->links[client->link_count];
+            taken.former = is_new ? -1 : link->number < 0 ? link->former : link->number;
             *link = taken;
             link->client = number;
             link->node = node;
             link->number = -1;
-            news->speaks[client->link_count++] = true;
+            news->speaks[link - client->links] = true;
         }
     }
 }
@@ -203,12 +213,16 @@ static bool program_run(struct library_world *world, int number) {
 }
 
 /* A connection that an earlier schedule has left and one that is new have the same number, that of their first use.
- * Of those that are first used together that of the first server comes first. */
-static void links_number(const struct library_world *world, struct library_client *client) {
+ * Of those that are first used together that of the first server comes first. When all numbers are given out, one in
+ * the place of an ended connection takes over its number. */
+static void links_number(struct library_world *world, int number) {
+    struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++)
         for (int each = 0; each < client->link_count; each++) {
             struct library_link *link = &client->links[each];
-            if (link->node == node && link->number < 0 && link->requests.count > 0) link->number = client->links_used++;
+            if (link->node != node || link->number >= 0 || link->requests.count == 0) continue;
+            link->number = client->links_used < LIBRARY_LINKS ? client->links_used++ : link->former;
+            if (link->number < 0) lost(world, number, "it makes more connections than a schedule can follow");
         }
 }
 
@@ -270,7 +284,7 @@ static bool client_hear(struct library_world *world, int number) {
     links_take(world, number, &news);
     for (int each = 0; each < client->link_count; each++)
         any |= link_hear(world, &client->links[each], news.speaks[each]);
-    links_number(world, client);
+    links_number(world, number);
     return (spoke && calls_hear(world, number)) || any;
 }
 

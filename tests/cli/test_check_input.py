@@ -161,7 +161,8 @@ def test_nothing_is_inconclusive(good: bytes, place: Path) -> None:
 
 
 def test_the_history_may_come_through_a_pipe() -> None:
-    text = FIRST_LINE + GRANT + '{"kind": "store-read", "object": "set", "outcome": "ok"}\n'
+    refused = GRANT.replace('"A"', '"B"').replace('"ok"', '"refused"')
+    text = FIRST_LINE + GRANT + refused + '{"kind": "store-write", "object": "set", "outcome": "ok"}\n'
     for given_text, status in ((text, 0), ("", 3), ("x", 2)):
         words = [paths.program("check"), "/dev/stdin"]
         done = subprocess.run(words, input=given_text, capture_output=True, text=True, timeout=600)

@@ -132,6 +132,36 @@ def test_a_library_with_more_connections_than_can_be_followed_is_not_accused(
     assert status == 0 or "more connections than a schedule can follow" in done.stdout + done.stderr
 
 
+def test_connections_that_have_ended_give_their_places_back(tmp_path: Path) -> None:
+    """A connection for each call, and many of them in a call."""
+    program = tmp_path / "connects"
+    text = (
+        CONNECTS.replace("self.links[-1].", "self.fresh(resource).")
+        .replace(
+            "    def acquire",
+            "    def fresh(self, resource):\n"
+            "        for _ in range(40):\n"
+            "            link = socket.socket(socket.AF_UNIX)\n"
+            "            link.connect(self.place)\n"
+            "            link.send(b'PING\\r\\n')\n"
+            "            link.recv(100)\n"
+            "            link.close()\n"
+            "        return self.links[-1]\n"
+            "    def acquire",
+        )
+        .replace(
+            "    def open(self, question):",
+            '    def open(self, question):\n        self.place = question["nodes"][0]["unix"]',
+        )
+    )
+    program.write_text(text.format(python=sys.executable, shared=str(paths.ROOT / "adapters" / "python"), links=1))
+    program.chmod(0o755)
+    words = ("explore", "--adapter", str(program), "--schedules", "5", "--workers", "1", "--faults", "none", "--json")
+    results = [json.loads(lockstorm(*words).stdout) for _ in range(2)]
+    assert [result["unplayed"] for result in results] == [0, 0] and results[0]["calls"] > 10
+    assert results[0]["history_sha256"] == results[1]["history_sha256"]
+
+
 @pytest.mark.slow("one more search on a PostgreSQL of its own", seconds=6)
 def test_a_transaction_that_locks_nothing_is_left_and_its_connection_lives_on() -> None:
     """PALs gives a connection back to its pool with an open transaction. Sessions that end would be held against it."""
