@@ -10,8 +10,7 @@
  * as many releases as grants of a re-entrant lock, and one of any other. A release that never happened by the reading
  * ends nothing.
  *
- * It holds only if it could have been violated: somebody was granted a lock that more clients asked for than it has
- * permits. */
+ * It holds only if somebody was granted a lock that more than one client asked for: nobody is kept out otherwise. */
 #include <stdio.h>
 #include <sys/queue.h>
 
@@ -118,12 +117,11 @@ static void mutual_exclusion_finish(struct checking *my) {
     bool contended = false;
     for (struct check_lock *lock = my->check->locks; lock; lock = lock->next) {
         const struct believers *believers = my_lock(my, lock);
-        contended |= believers->granted && believers->askers > lock->capacity;
+        contended |= believers->granted && believers->askers > 1;
     }
     my->verdict.applies = true;
     verdict_decide(&my->verdict, contended,
-                   my->check->granted ? "no more clients asked for a lock than it has permits"
-                                      : "nobody was granted the lock");
+                   my->check->granted ? "only one client asked for the lock" : "nobody was granted the lock");
 }
 
 const struct checker CHECKER_MUTUAL_EXCLUSION = {

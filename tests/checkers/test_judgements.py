@@ -329,7 +329,7 @@ def test_an_empty_history_is_told() -> None:
 
 
 def test_what_is_required_decides() -> None:
-    timeline = "{tokens permits=2} A+1 A+2 D?0 D!x B+3 B- A- A- C-"
+    timeline = "{tokens permits=2} A+1 A+2 B+3 B- A- A- C-"
     for required, status in (
         (("mutual_exclusion",), 0),
         (("capacity",), 1),

@@ -178,7 +178,7 @@ def inconclusive_reasons(history: History) -> dict[str, str]:
     waiting = bool(oracle.stuck(history, NAMED)[1])
     asked = applies(history)
     return {
-        "mutual_exclusion": "no more clients asked for a lock than it has permits"
+        "mutual_exclusion": "only one client asked for the lock"
         if any(map(oracle.is_grant, history))
         else "nobody was granted the lock",
         "integrity": "the store accepted no write"
