@@ -65,7 +65,7 @@ struct liveness_queue {
 };
 
 struct liveness {
-    bool asked, served; /* in the quiet phase: a client was answered, and one was granted a lock */
+    bool asked, served; /* in the quiet phase: a client was answered; and rightly, with a grant or beside a holder */
     bool undecided;     /* a waiter cannot be judged */
     int64_t longest_ns; /* that a free lock went unnoticed */
 };
@@ -168,18 +168,26 @@ static void look_for_lost(struct checking *my, const struct event *event, const 
     if ((is_bound || bound_ns > 0) && free_ns > bound_ns) found_lost(my, event, side, free_ns);
 }
 
-/* An acquire is answered without a grant. Was the lock there for the taking all the time? */
+/* Was the lock there for the taking from the acquire up to its answer? */
+static bool was_free_all_along(const struct checking *my, const struct event *event, struct liveness_queue *queue,
+                               const struct liveness_side *side) {
+    bool free = is_free(event->lock, queue, my->check->now_ns);
+    return free && !(side->asked && queue->has_ended && queue->ended_ns > side->asked_ns);
+}
+
+/* An acquire is answered without a grant in the quiet phase. */
 static void note_vain(const struct checking *my, const struct event *event, struct liveness_queue *queue,
                       const struct liveness_side *side) {
-    const struct check *check = my->check;
-    if (!is_free(event->lock, queue, check->now_ns)) return;
-    if (side->asked < check->quiet || (queue->has_ended && queue->ended_ns > side->asked_ns)) return;
+    struct liveness *self = my->state;
+    bool vain = was_free_all_along(my, event, queue, side);
+    if (!vain && event->record->outcome == OUTCOME_REFUSED) self->served = true;
+    if (!vain || side->asked < my->check->quiet) return;
     if (queue->vain++ == 0) {
         queue->first_vain = side->asked;
         queue->vain_since_ns = side->asked_ns;
     }
     queue->last_vain = event->index;
-    queue->vain_until_ns = check->now_ns;
+    queue->vain_until_ns = my->check->now_ns;
 }
 
 /* --- records --- */
@@ -210,8 +218,8 @@ static void liveness_answered(struct checking *my, const struct event *event) {
         self->served = true;
         queue->vain = 0;
     }
+    if (my->check->quiet && !granted) note_vain(my, event, queue, side);
     if (side->asked) {
-        if (my->check->quiet && !granted) note_vain(my, event, queue, side);
         /* While this waiter still counts: it may be the one that has waited longest. */
         if (my->check->quiet) look_for_lost(my, event, granted ? TAILQ_FIRST(&queue->waiters) : side);
         liveness_wait_end(queue, side);

@@ -710,6 +710,13 @@ def stuck(history: History, reading: Reading) -> tuple[History, History]:
     return found
 
 
+def was_free_all_along(history: History, reading: Reading, answer: OracleRecord) -> bool:
+    """Whether a lock was there for the taking from an acquire up to its answer."""
+    asked = [each for each in waiters(history, answer.name, answer.index) if each.actor == answer.actor]
+    free = free_since(history, reading, answer.name, answer.index, now_at(history, answer.index))
+    return free is not None and not (asked and free > asked[0].mono_ns)
+
+
 def asked_in_vain(history: History, reading: Reading, lock: str) -> list[tuple[OracleRecord, OracleRecord]]:
     """The acquires of a lock, with their answers, that ended without a grant though it was free all the time,
     since the latest grant in the last phase, if that is a quiet one."""
@@ -722,10 +729,8 @@ def asked_in_vain(history: History, reading: Reading, lock: str) -> list[tuple[O
         asked = next((each for each in waiters(history, lock, answer.index) if each.actor == answer.actor), None)
         if answer.ok:
             vain = []
-        elif asked and asked.index > phase.index:
-            free = free_since(history, reading, lock, answer.index, now_at(history, answer.index))
-            if free is not None and free <= asked.mono_ns:
-                vain.append((asked, answer))
+        elif asked and asked.index > phase.index and was_free_all_along(history, reading, answer):
+            vain.append((asked, answer))
     return vain
 
 
@@ -1222,8 +1227,13 @@ def answered_in_quiet(history: History) -> History:
     return [each for each in history if phase and each.kind == "acquire-return" and each.index > phase.index]
 
 
-def served(history: History) -> bool:
-    return any(map(is_grant, answered_in_quiet(history)))
+def served(history: History, reading: Reading) -> bool:
+    """Whether a client was answered rightly in the last phase, if that is a quiet one: granted, or refused beside a
+    holder."""
+    return any(
+        is_grant(each) or (each.outcome == "refused" and not was_free_all_along(history, reading, each))
+        for each in answered_in_quiet(history)
+    )
 
 
 CHECKS: dict[str, Callable[[History, Reading], Iterator[Violation]]] = {
@@ -1255,7 +1265,7 @@ def could_be_violated(history: History, reading: Reading) -> dict[str, bool]:
         "integrity": any(each.kind == "store-write" and each.ok and each.object for each in history),
         "fencing": bool(token_grants(history)),
         "ownership": answered_ok(history) or any(extensions(history)),
-        "liveness": served(history) and not stuck(history, reading)[1],
+        "liveness": served(history, reading) and not stuck(history, reading)[1],
         "capacity": any(permits(history, each.name, each.index) > 1 for each in grants),
         "lease": any(each.value or opening(history, each.name, each.index).value for each in grants)
         or any(each.kind == "server-renewal" or (each.kind == "renew-return" and each.ok) for each in history),
