@@ -45,6 +45,7 @@ SAFE = ("lost-credits", "set-nx-px", "open")
         ({"mutual_exclusion": "holds", "integrity": "violated", "liveness": "violated"}, "violated"),
         ({"mutual_exclusion": "holds", "fencing": "violated", "liveness": "violated"}, "violated"),
         ({"mutual_exclusion": "violated", "integrity": "inconclusive"}, "inconclusive"),
+        ({"mutual_exclusion": "holds", "integrity": "inconclusive", "liveness": "violated"}, "stuck"),
     ],
 )
 def test_the_result_of_a_trial(statuses: dict[str, str], result: str) -> None:

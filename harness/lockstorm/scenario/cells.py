@@ -11,13 +11,13 @@ CellKey = tuple[str, str, str]  # scenario, lock, store
 
 def cell_result(statuses: Mapping[str, str]) -> str:
     """The result of a trial, from the statuses of the required properties."""
+    broken = {name for name, status in statuses.items() if status == "violated"}
+    if broken == {"liveness"}:  # also where nobody came so far as to write
+        return "stuck"
     if "inconclusive" in statuses.values():
         return "inconclusive"
-    if statuses.get("integrity") == "violated":
+    if "integrity" in broken:
         return "violated"
-    broken = {name for name, status in statuses.items() if status == "violated"}
-    if broken == {"liveness"}:
-        return "stuck"
     if "mutual_exclusion" in broken:
         return "fenced" if statuses.get("integrity") == "holds" else "violated"
     return "violated" if broken else "holds"
