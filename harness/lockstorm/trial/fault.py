@@ -45,6 +45,7 @@ FAULTS_ELSEWHERE: dict[type, OtherServers] = {
 
 
 # The faults on a client that stop or end its whole process in another way than those can that share it.
+BREAKS_LINKS = ("partition", "close-links")  # of a client, whatever goes through them; others wait for a message
 STRIKES_PROCESS = ("kill-client", "suspend-host")
 
 
@@ -88,6 +89,11 @@ class Fault:
             target = driver.clients.living
         several = [target] if isinstance(target, str) or not isinstance(target, Sequence) else target
         self._targets = [self._place(each) for each in several or [None]]
+        struck = zip(several, self._targets, strict=False)  # nothing is struck where several is empty
+        behind_links = name in BREAKS_LINKS
+        self._broken_links = [
+            place.links.decode() for each, place in struck if each and (behind_links or not isinstance(each, Client))
+        ]
         for before, after in pairwise(self._targets):
             before.next = c.pointer(after)
         self.target = self._targets[0]
@@ -189,6 +195,8 @@ class Fault:
             self._database.register_children()
         if not self._act(Kind.FAULT_INJECT, self._fault.inject):
             raise Inconclusive(f"the fault {self.name} did not take effect on {self.where}: {self.report}")
+        for pattern in self._broken_links:
+            self.trial.links.note_broken(self.name, pattern)
         if self._fault.moment == Moment.AT_ONCE:
             self._prove()
 

@@ -76,6 +76,11 @@ class Proxy:
         statistics = dict(zip(reply[::2], reply[1::2], strict=True))
         return int(statistics[b"fired"])
 
+    def carried(self) -> dict[str, int]:
+        """The bytes that went to the server on each link."""
+        links = [dict(zip(link[::2], link[1::2], strict=True)) for link in self.ask("LINK", "LIST")]
+        return {link[b"name"].decode(): int(link[b"bytes-to-server"]) for link in links}
+
     def idle_rules(self) -> list[str]:
         return [name for name in self._rules if self.fired(name) == 0]
 

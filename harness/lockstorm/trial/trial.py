@@ -228,6 +228,7 @@ class Trial:
         trial could bear."""
         self.faults.heal()
         self.links.check_rules()
+        self.links.check_used()
         if self.settings.time == "real":
             self.client_processes.stop_between_records()
         self.scheduler.settle()

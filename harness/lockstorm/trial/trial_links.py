@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.locks.adapter import is_adapter
 from lockstorm.native.library import Message, library
 from lockstorm.process.process import Sandbox
 from lockstorm.trial.proxy import LINKS, Proxy, place_in
@@ -29,6 +30,8 @@ class TrialLinks:
         self._scheduler, self._recorder = scheduler, recorder
         self._addresses: dict[str, str] = {}  # link -> where clients connect
         self._peer_ports: dict[str, int] = {}  # link -> the port on which the proxy listens for it
+        self._is_library = is_adapter(settings.lock)
+        self._broken: dict[str, str] = {}  # pattern of links -> the fault that broke them, or the server behind them
         self.proxy: Proxy | None = None
         self._links: Proxy | DirectLinks
         if settings.direct:
@@ -91,6 +94,30 @@ class TrialLinks:
         """Raises Inconclusive if a rule of the proxy has matched nothing."""
         for rule in self.proxy.idle_rules() if self.proxy else ():
             raise Inconclusive(f"the rule {rule} of the proxy matched nothing: what it was to break went unbroken")
+
+    def note_broken(self, fault: str, pattern: str) -> None:
+        """A fault has broken what is behind these links."""
+        self._broken[pattern] = fault
+
+    def check_used(self) -> None:
+        """Raises Inconclusive if a library sent nothing through links that a fault broke: it lives elsewhere, or has
+        another server, so that it cannot have noticed."""
+        if not self.proxy or not self._is_library:
+            return
+        carried = self.proxy.carried()
+        for pattern, fault in self._broken.items():
+            sent = {link: sent for link, sent in carried.items() if is_to_server(link) and fnmatchcase(link, pattern)}
+            if sent and not any(sent.values()):
+                servers = ", ".join(sorted({link.partition(">")[2] for link in sent}))
+                raise Inconclusive(
+                    f"the lock does not use {servers}: nothing of it went through the links that {fault} broke. An "
+                    "adapter connects to the servers that `open` names (lockstorm docs adapters)"
+                )
+
+
+def is_to_server(link: str) -> bool:
+    """Whether the link leads a client to a server of the lock, not to the resource."""
+    return link.startswith("client-") and not link.endswith(">store")
 
 
 def connect(address: str) -> socket.socket:

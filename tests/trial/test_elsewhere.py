@@ -1,0 +1,72 @@
+"""A library whose lock lives elsewhere than on the trial's servers: what breaks these says nothing about it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockstorm.base import paths
+from tests.helpers.support import lockstorm
+
+STARTER = paths.ROOT / "adapters" / "starters" / "lock-adapter.py"
+ELSEWHERE = '''
+class FileLock:
+    """Of processes of one machine; it knows no server."""
+
+    def __init__(self, path):
+        self.file = open(path, "w")
+
+    def acquire(self, blocking_timeout):
+        until = time.monotonic() + (3600 if blocking_timeout is None else blocking_timeout)
+        while True:
+            try:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(0.01)
+
+    def release(self):
+        fcntl.flock(self.file, fcntl.LOCK_UN)
+
+
+def made(link, resource, lease_ms):
+'''
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> str:
+    text = STARTER.read_text()
+    for old, new in (
+        ("/usr/bin/env python3", sys.executable),
+        ("import json\n", "import fcntl\nimport json\nimport time\n"),
+        ("\ndef made(link, resource, lease_ms):\n", ELSEWHERE),
+        (
+            "    return link.lock(resource, timeout=lease_ms / 1000, sleep=0.05)\n",
+            f'    return FileLock("{tmp_path}/" + resource)\n',
+        ),
+        ('"lease": True, "operations": ["renew", "is_held"]', '"lease": False, "operations": []'),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    adapter = tmp_path / "file-lock"
+    adapter.write_text(text)
+    adapter.chmod(0o755)
+    return str(adapter)
+
+
+@pytest.mark.waits
+def test_a_fault_on_a_link_that_carried_nothing_is_inconclusive(elsewhere: str) -> None:
+    done = lockstorm("run", "partition-holder", "--adapter", elsewhere, "--time", "real", "--json")
+    assert done.returncode == 3, done.stdout + done.stderr
+    sentence = json.loads(done.stdout)["sentence"]
+    assert sentence.startswith("Inconclusive: the lock does not use redis-1: nothing of it went through the links")
+
+
+@pytest.mark.waits
+def test_what_breaks_no_server_is_judged_elsewhere_too(elsewhere: str) -> None:
+    for scenario in ("contention", "gc-pause"):
+        done = lockstorm("run", scenario, "--adapter", elsewhere, "--time", "real")
+        assert done.returncode == 0, done.stdout + done.stderr
