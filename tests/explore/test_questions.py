@@ -275,7 +275,7 @@ def test_what_a_refused_acquire_leaves_is_found(
     requests: dict[str, Any] = {"work_ms": 300, "wait_ms": 100, "schedules": 800}
     found = search(f"plugin:{one_mistake(tmp_path, lock, mistake)}", faults, "liveness", **requests)
     assert f"of {said} of client-" in evidence_of(found, "liveness")
-    requests["schedules"] = 2400  # in most of them whoever gives up does so beside a free lock: that measures nothing
+    requests["schedules"] = 2400  # few count: most clients give up beside a free lock, which measures nothing
     twin = search(f"plugin:{one_mistake(tmp_path, lock)}", CALM_FAULTS, "liveness", **requests)
     assert twin["exit"] == 0, twin["sentence"]
     assert twin["verdict"]["liveness"]["schedules"]["holds"] > 20

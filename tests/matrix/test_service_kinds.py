@@ -338,7 +338,7 @@ def test_a_terminal_shows_marks_and_bars() -> None:
     done = lockstorm("advise", "--for", "correctness", "--resource", "plain")
     assert done.returncode == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "one Redis server setnx ✓✓✓∞∞✓✓✓✓✓ █████████▒░░ 25 of 34 31 of 34 30 of 34 16 of 21" in lines
+    assert "one Redis server setnx ✓✓✓∞∞✓✓✓✓✓ █████████▒░░ 25 of 34 31 of 34 29 of 34 16 of 21" in lines
     assert "etcd etcd ✓✓✓✓✓✗✗✗✗✗ ██████▒▒▒▒▒▒ 6 of 13 6 of 13 6 of 13 3 of 3" in lines
     assert BLOCKS in done.stdout and done.stdout.index(EXPERT) < done.stdout.index("What an expert would do")
     assert any(line.startswith("crash-holder 2 of 8 A holder dies before its write;") for line in lines)

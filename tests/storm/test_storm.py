@@ -377,7 +377,7 @@ def test_one_fault_that_came_to_nothing_does_not_decide() -> None:
     assert nothing.exit == 3
     assert nothing.properties["mutual_exclusion"].reason == "none of the faults was seen to take effect"
     assert not any(course.state == "proved" for course in nothing.of_storm.course)
-    both = storm("pubsub", "drop-message,pause-client", clients=1, duration_ms=1500)
+    both = storm("pubsub", "drop-message,pause-client", clients=2, duration_ms=1500)
     counts = {fault.name: fault for fault in both.of_storm.faults}
     assert both.exit == 0, both.sentence
     assert counts["drop-message"].injected > 0 and counts["drop-message"].proved == 0
