@@ -30,6 +30,7 @@ struct program_timer {
     int number;    /* of the descriptor, or the timer's id */
     int duplicate; /* of a descriptor: ours */
     clockid_t clock;
+    int64_t began_ns;    /* when it was armed, or expired last, by the program's monotonic clock */
     int64_t deadline_ns; /* by `clock`; INT64_MAX: it is not armed */
     int64_t every_ns;    /* 0: once */
     uint64_t order;      /* of being armed */
@@ -81,10 +82,15 @@ static int64_t timer_deadline_ns(const struct supervisor *supervisor, const stru
     return timer->deadline_ns - program_clock_read(&supervisor->clock, timer->clock) + supervisor->clock.mono_ns;
 }
 
+/* It expires late, but its next deadline counts from the last one, so that a periodic timer does not drift. */
+static int64_t timer_due_ns(const struct supervisor *supervisor, const struct program_timer *timer) {
+    return program_clock_end_ns(timer->began_ns, timer_deadline_ns(supervisor, timer));
+}
+
 int64_t timers_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
     for (const struct program_timer *each = supervisor->timers; each; each = each->next)
-        if (timer_deadline_ns(supervisor, each) < next_ns) next_ns = timer_deadline_ns(supervisor, each);
+        if (timer_due_ns(supervisor, each) < next_ns) next_ns = timer_due_ns(supervisor, each);
     return next_ns;
 }
 
@@ -109,6 +115,7 @@ static void timer_expire(struct supervisor *supervisor, struct program_timer *ti
     if (timer->every_ns > 0) times += late_ns / timer->every_ns;
     bool again = timer->every_ns > 0 && timer->deadline_ns < INT64_MAX - times * timer->every_ns;
     timer->deadline_ns = again ? timer->deadline_ns + times * timer->every_ns : INT64_MAX;
+    timer->began_ns = supervisor->clock.mono_ns;
     timer->order = ++supervisor->next_order;
     if (timer->kind != TIMER_DESCRIPTOR) {
         if (timer->signal)
@@ -123,10 +130,10 @@ static void timer_expire(struct supervisor *supervisor, struct program_timer *ti
 bool timers_expire(struct supervisor *supervisor) {
     struct program_timer *first = NULL;
     for (struct program_timer *each = supervisor->timers; each; each = each->next) {
-        int64_t deadline_ns = timer_deadline_ns(supervisor, each);
-        if (deadline_ns > supervisor->clock.mono_ns) continue;
-        int64_t earliest_ns = first ? timer_deadline_ns(supervisor, first) : INT64_MAX;
-        if (deadline_ns < earliest_ns || (deadline_ns == earliest_ns && each->order < first->order)) first = each;
+        int64_t due_ns = timer_due_ns(supervisor, each);
+        if (due_ns > supervisor->clock.mono_ns) continue;
+        int64_t earliest_ns = first ? timer_due_ns(supervisor, first) : INT64_MAX;
+        if (due_ns < earliest_ns || (due_ns == earliest_ns && each->order < first->order)) first = each;
     }
     if (!first) return false;
     timer_expire(supervisor, first);
@@ -135,14 +142,18 @@ bool timers_expire(struct supervisor *supervisor) {
 
 /* --- setting and reading --- */
 
-static int64_t left_ns(const struct supervisor *supervisor, const struct program_timer *timer) {
-    int64_t deadline_ns = timer ? timer_deadline_ns(supervisor, timer) : INT64_MAX;
-    return deadline_ns == INT64_MAX ? 0 : deadline_ns - supervisor->clock.mono_ns;
-}
-
 /* setitimer's struct itimerval has the same words as struct itimerspec, with us instead of ns. */
 static int64_t unit_ns(const struct program_timer *timer) {
     return timer && timer->kind == TIMER_INTERVAL ? CLOCK_NS_PER_US : 1;
+}
+
+/* Until its deadline. An armed timer whose deadline is over has a unit left, as in the kernel: 0 would say that it is
+ * not armed. */
+static int64_t left_ns(const struct supervisor *supervisor, const struct program_timer *timer) {
+    int64_t deadline_ns = timer ? timer_deadline_ns(supervisor, timer) : INT64_MAX;
+    if (deadline_ns == INT64_MAX) return 0;
+    int64_t left_ns = deadline_ns - supervisor->clock.mono_ns;
+    return left_ns > unit_ns(timer) ? left_ns : unit_ns(timer);
 }
 
 static struct itimerspec setting_of(const struct supervisor *supervisor, const struct program_timer *timer) {
@@ -166,6 +177,7 @@ static void timer_set(struct supervisor *supervisor, struct program_timer *timer
                       bool absolute) {
     int64_t value_ns = time_ns(timer, &setting->it_value);
     int64_t now_ns = program_clock_read(&supervisor->clock, timer->clock);
+    timer->began_ns = supervisor->clock.mono_ns;
     timer->deadline_ns = value_ns == 0 ? INT64_MAX : absolute ? value_ns : now_ns + value_ns;
     timer->every_ns = time_ns(timer, &setting->it_interval);
     timer->order = ++supervisor->next_order;

@@ -19,8 +19,11 @@
 struct held_call *held_call_add(const struct program_call *call, enum held_kind kind) {
     struct held_call *held = calloc(1, sizeof *held), **end = &call->supervisor->held;
     if (!held) abort();
-    *held = (struct held_call){
-        .call = *call, .kind = kind, .order = ++call->supervisor->next_order, .deadline_ns = INT64_MAX};
+    *held = (struct held_call){.call = *call,
+                               .kind = kind,
+                               .order = ++call->supervisor->next_order,
+                               .began_ns = call->supervisor->clock.mono_ns,
+                               .deadline_ns = INT64_MAX};
     while (*end) end = &(*end)->next;
     *end = held;
     call->process->held++;
@@ -322,26 +325,27 @@ bool held_calls_deliver(struct supervisor *supervisor) {
 /* --- deadlines --- */
 
 /* By the program's monotonic clock. A deadline of the wall clock moves when that clock is set. */
-static int64_t held_call_deadline_of(const struct held_call *held) {
+static int64_t held_call_due_ns(const struct held_call *held) {
     const struct program_clock *clock = &held->call.supervisor->clock;
-    if (held->end != END_NOT_YET) return INT64_MAX;
-    if (!held->by_wall_clock || held->deadline_ns == INT64_MAX) return held->deadline_ns;
-    return held->deadline_ns - clock->wall_ns + clock->mono_ns;
+    if (held->end != END_NOT_YET || held->deadline_ns == INT64_MAX) return INT64_MAX;
+    if (held->kind == HELD_LOOK) return held->deadline_ns;
+    int64_t ahead_ns = held->by_wall_clock ? clock->wall_ns - clock->mono_ns : 0;
+    return program_clock_end_ns(held->began_ns, held->deadline_ns - ahead_ns);
 }
 
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
     int64_t next_ns = INT64_MAX;
     for (const struct held_call *each = supervisor->held; each; each = each->next)
-        if (held_call_deadline_of(each) < next_ns) next_ns = held_call_deadline_of(each);
+        if (held_call_due_ns(each) < next_ns) next_ns = held_call_due_ns(each);
     return next_ns;
 }
 
 static struct held_call *first_due(const struct supervisor *supervisor) {
     struct held_call *first = NULL;
     for (struct held_call *each = supervisor->held; each; each = each->next) {
-        int64_t deadline_ns = held_call_deadline_of(each);
-        if (deadline_ns > supervisor->clock.mono_ns) continue;
-        if (!first || deadline_ns < held_call_deadline_of(first)) first = each;
+        int64_t due_ns = held_call_due_ns(each);
+        if (due_ns > supervisor->clock.mono_ns) continue;
+        if (!first || due_ns < held_call_due_ns(first)) first = each;
     }
     return first;
 }

@@ -36,6 +36,7 @@ struct held_call {
     enum held_end end; /* not NOT_YET: the thread is ready */
     int64_t value;
     uint64_t order;
+    int64_t began_ns;    /* by the program's monotonic clock */
     int64_t deadline_ns; /* by the program's clock; INT64_MAX: none */
     bool by_wall_clock;  /* the deadline is one of CLOCK_REALTIME */
     struct pollfd *fds;  /* duplicates of the program's descriptors, with the awaited events */
@@ -75,9 +76,9 @@ bool held_call_end(struct held_call *held, struct program_call *call);
 bool held_calls_any_readable(const struct supervisor *supervisor);
 /* Makes the first such thread ready; false if no thread waits. */
 bool held_calls_deliver(struct supervisor *supervisor);
-/* The program's monotonic clock at the next deadline that counts; INT64_MAX: none. */
+/* The program's monotonic clock when its deadline next ends a call; INT64_MAX: none. */
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);
-/* Makes those threads ready whose deadline has come, in their order. True: there were some. */
+/* Makes those threads ready whose calls their deadlines end by now, in their order. True: there were some. */
 bool held_calls_expire(struct supervisor *supervisor);
 
 /* Receives a call that comes within limit_ms, without its process. False: none has, or its thread was killed. */

@@ -623,6 +623,45 @@ static void descriptors_of_signals(void) {
     close(instance);
 }
 
+/* --- waiting again until the deadline is over --- */
+
+static bool is_after(struct timespec one, struct timespec other) {
+    return one.tv_sec > other.tv_sec || (one.tv_sec == other.tv_sec && one.tv_nsec > other.tv_nsec);
+}
+
+/* No kernel wakes at the very nanosecond, so programs take `now > deadline` for certain after one wait. */
+static void rounds(void) {
+    pthread_mutex_lock(&mutex);
+    show("start", 0);
+    struct timespec until = deadline_of_ms(CLOCK_REALTIME, 5000), now;
+    int count = 0, result;
+    do {
+        result = pthread_cond_timedwait(&condition, &mutex, &until);
+        clock_gettime(CLOCK_REALTIME, &now);
+    } while (!is_after(now, until) && ++count < 9);
+    show("pthread_cond_timedwait", -result);
+    show("    rounds too many", count);
+    pthread_mutex_unlock(&mutex);
+    until = deadline_of_ms(CLOCK_MONOTONIC, 3000);
+    for (count = 0; count < 9; count++) {
+        poll(NULL, 0, 3000);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (is_after(now, until)) break;
+    }
+    show("poll", count);
+    int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    until = deadline_of_ms(CLOCK_MONOTONIC, 1000);
+    struct itimerspec left;
+    set_timerfd(timer, TFD_TIMER_ABSTIME, until, (struct timespec){2, 0});
+    poll(NULL, 0, 1000);
+    timerfd_gettime(timer, &left);
+    show("armed timerfd, left", left.it_value.tv_sec > 0 || left.it_value.tv_nsec > 0);
+    show("timerfd", expiries(timer));
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    show("    is after its deadline", is_after(now, until));
+    show("timerfd, 2 s after its deadline", expiries(timer));
+}
+
 /* --- threads --- */
 
 static void *sleep_and_show(void *which) {
@@ -663,6 +702,7 @@ int main(int argc, char **argv) {
         {"processes", processes},
         {"process-descriptors", descriptors_of_processes},
         {"signal-descriptors", descriptors_of_signals},
+        {"rounds", rounds},
         {"threads", threads},
     };
     for (size_t each = 0; each < sizeof PARTS / sizeof PARTS[0]; each++) {
