@@ -1,7 +1,7 @@
 """Every way to sleep, to wait with a limit, to be interrupted and to read a clock, in each language: the program prints
-when each ended, to the nanosecond (Go: hundredth of a second), and what it returned. The files in tests/programs/expected are
-what the manual pages promise, on a machine that is infinitely fast and whose timers are 50 us late, as the kernel's
-are by default."""
+when each ended, to the nanosecond (Go: hundredth of a second), and what it returned. The files in
+tests/programs/expected are what the manual pages promise, on a machine that is infinitely fast and whose timers are
+50 us late, as the kernel's are by default."""
 
 import pytest
 
