@@ -1,9 +1,10 @@
-/* Wait: an acquire that tries once answers without time passing; one that waits for a time, within that time. Both may
- * take as long as a timer of the library may be late, and twice as long as messages of the client were late, or the
- * client or a server stood still, while it was under way: a library may time out meanwhile and ask again. Where clients
- * hold up each other at a server, as by a transaction that waits for a late command, those of others count, too. An
- * acquire that waits without a limit is not refused, unless it was cancelled, or something of that kind happened
- * meanwhile.
+/* Wait: an acquire that tries once answers without time passing; one that waits for a time, within that time. While it
+ * is under way, both may take longer by three times: as long as a timer of the library may be late; as long as sleeps
+ * and timers of the client were late together, since a library may wait in many steps; and twice as long as messages of
+ * the client were late, or the client or a server stood still, since a library may time out meanwhile and ask again.
+ * Where clients hold up each other at a server, as by a transaction that waits for a late command, those of others
+ * count, too. An acquire that waits without a limit is not refused, unless it was cancelled, or something of that kind
+ * happened meanwhile.
  *
  * Not required of a client that had a message lost or answered with an error, after a server fault of that kind or
  * of clocks or data, or while another acquire of the same owner is under way. */
@@ -31,7 +32,7 @@ static void check_limited(struct promise_pass *pass, const struct promise_call *
     const struct call *asked = &call->ask->asked;
     int64_t wait_ms = asked->wait == WAIT_TIME ? asked->wait_ms : 0;
     int64_t taken_ns = pass->now_ns - call->ask->at_ns;
-    if (taken_ns <= after_ms(2 * late_ns, wait_ms + timer_ms(pass))) return;
+    if (taken_ns <= after_ms(2 * late_ns + pass->event->timers_late_ns, wait_ms + timer_ms(pass))) return;
     promise_break(pass, PROMISE_WAIT, pass->event->call, wait_ms, ms_of(taken_ns),
                   "acquire (%s) of %s took %lld ms; it was to wait for %lld ms", form_text(asked),
                   caller_name_of(asked).text, (long long)ms_of(taken_ns), (long long)wait_ms);

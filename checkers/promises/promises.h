@@ -60,7 +60,7 @@ enum fault_effect {
 
 enum call_event_kind {
     EVENT_ASK,      /* a call was asked: `asked` */
-    EVENT_ANSWER,   /* `call` was answered: outcome, token, valid_until_ns, cancelled */
+    EVENT_ANSWER,   /* `call` was answered: outcome, token, valid_until_ns, timers_late_ns, cancelled */
     EVENT_EXECUTED, /* server `node` executed a command of `client` */
     EVENT_LEASE,    /* at a quiet moment server `node` said how long the lease key of `resource` lives: remaining_ms */
     EVENT_FAULT,    /* a fault of `client` or of a server: effect, fault, until_ns */
@@ -94,6 +94,7 @@ struct call_event {
     enum outcome outcome;   /* ANSWER */
     int64_t token;          /* ANSWER of an acquire: 0: none */
     int64_t valid_until_ns; /* ANSWER of an acquire or a renew: 0: it says nothing */
+    int64_t timers_late_ns; /* ANSWER: how late sleeps and timers of its client ended since the ASK, together */
     bool cancelled;         /* ANSWER: the library raised its cancellation error */
     int client;             /* EXECUTED, LATE; FAULT: ANY_SERVER: a fault of a server */
     int node;               /* EXECUTED, LEASE */

@@ -72,6 +72,7 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
     if (!state->question) return calls_fail(world, client, "takes no question", "");
     state->asked = true;
     state->ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = call, .client = client});
+    state->asked_late_ns = hosted_late_ns(&world->clients[client].program);
     state->cancel_at_ns = planned->cancel_after_ms > 0
                               ? shared_page_mono_ns(world->page) + planned->cancel_after_ms * CLOCK_NS_PER_MS
                               : 0;
@@ -124,6 +125,7 @@ static void answer_note(struct library_world *world, int client, struct library_
                                .outcome = outcome,
                                .client = client,
                                .token = json_is_integer(token) ? json_integer_value(token) : 0,
+                               .timers_late_ns = hosted_late_ns(&world->clients[client].program) - state->asked_late_ns,
                                .cancelled = json_is_true(json_object_get(body, "cancelled"))};
     if (json_is_number(until))
         event.valid_until_ns =

@@ -35,10 +35,11 @@ struct library_settings {
 };
 
 struct library_thread {
-    int next;     /* its next call */
-    bool asked;   /* and that is not answered */
-    int question; /* its id */
-    uint32_t ask; /* index of its event */
+    int next;              /* its next call */
+    bool asked;            /* and that is not answered */
+    int question;          /* its id */
+    uint32_t ask;          /* index of its event */
+    int64_t asked_late_ns; /* hosted_late_ns then */
     int64_t idle_until_ns;
     int64_t cancel_at_ns; /* 0: never */
     int cancel;           /* id of the question that cancels it; 0: no such question is open */

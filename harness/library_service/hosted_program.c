@@ -107,6 +107,10 @@ int64_t hosted_deadline_ns(const struct hosted_program *program) {
     return program_clock_trial_ns(&program->supervisor->clock, turns_deadline_ns(program->supervisor));
 }
 
+int64_t hosted_late_ns(const struct hosted_program *program) {
+    return program->supervisor ? program->supervisor->late_ns : 0;
+}
+
 /* --- lines --- */
 
 bool hosted_send(struct hosted_program *program, const char *line) {

@@ -84,7 +84,8 @@ static int64_t timer_deadline_ns(const struct supervisor *supervisor, const stru
 
 /* It expires late, but its next deadline counts from the last one, so that a periodic timer does not drift. */
 static int64_t timer_due_ns(const struct supervisor *supervisor, const struct program_timer *timer) {
-    return program_clock_end_ns(timer->began_ns, timer_deadline_ns(supervisor, timer));
+    int64_t deadline_ns = timer_deadline_ns(supervisor, timer);
+    return deadline_ns + program_clock_late_ns(timer->began_ns, deadline_ns);
 }
 
 int64_t timers_next_deadline_ns(const struct supervisor *supervisor) {
@@ -110,8 +111,10 @@ static void expire_descriptor(struct program_timer *timer, int64_t times) {
 
 /* A timer that has been late for several of its intervals expires once for all of them. */
 static void timer_expire(struct supervisor *supervisor, struct program_timer *timer) {
-    int64_t late_ns = supervisor->clock.mono_ns - timer_deadline_ns(supervisor, timer), times = 1;
+    int64_t deadline_ns = timer_deadline_ns(supervisor, timer), times = 1;
+    int64_t late_ns = supervisor->clock.mono_ns - deadline_ns;
     uint64_t clock;
+    supervisor->late_ns += program_clock_late_ns(timer->began_ns, deadline_ns);
     if (timer->every_ns > 0) times += late_ns / timer->every_ns;
     bool again = timer->every_ns > 0 && timer->deadline_ns < INT64_MAX - times * timer->every_ns;
     timer->deadline_ns = again ? timer->deadline_ns + times * timer->every_ns : INT64_MAX;

@@ -325,12 +325,19 @@ bool held_calls_deliver(struct supervisor *supervisor) {
 /* --- deadlines --- */
 
 /* By the program's monotonic clock. A deadline of the wall clock moves when that clock is set. */
-static int64_t held_call_due_ns(const struct held_call *held) {
+static int64_t held_call_deadline_of(const struct held_call *held) {
     const struct program_clock *clock = &held->call.supervisor->clock;
-    if (held->end != END_NOT_YET || held->deadline_ns == INT64_MAX) return INT64_MAX;
-    if (held->kind == HELD_LOOK) return held->deadline_ns;
-    int64_t ahead_ns = held->by_wall_clock ? clock->wall_ns - clock->mono_ns : 0;
-    return program_clock_end_ns(held->began_ns, held->deadline_ns - ahead_ns);
+    if (held->end != END_NOT_YET) return INT64_MAX;
+    if (!held->by_wall_clock || held->deadline_ns == INT64_MAX) return held->deadline_ns;
+    return held->deadline_ns - clock->wall_ns + clock->mono_ns;
+}
+
+static int64_t held_call_late_ns(const struct held_call *held) {
+    return held->kind == HELD_LOOK ? 0 : program_clock_late_ns(held->began_ns, held_call_deadline_of(held));
+}
+
+static int64_t held_call_due_ns(const struct held_call *held) {
+    return held_call_deadline_of(held) + held_call_late_ns(held);
 }
 
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
@@ -352,6 +359,7 @@ static struct held_call *first_due(const struct supervisor *supervisor) {
 
 static void held_call_expire(struct held_call *held) {
     static fd_set nothing[3];
+    held->call.supervisor->late_ns += held_call_late_ns(held);
     held_call_write_left(held);
     switch (held->kind) {
     case HELD_MUTEX: /* fall through */

@@ -56,9 +56,8 @@ int64_t program_clock_read(const struct program_clock *clock, clockid_t id) {
     return program_clock_is_wall(id) ? clock->wall_ns : clock->mono_ns;
 }
 
-int64_t program_clock_end_ns(int64_t began_ns, int64_t deadline_ns) {
-    bool is_late = deadline_ns > began_ns && deadline_ns < INT64_MAX - PROGRAM_CLOCK_LATE_NS;
-    return is_late ? deadline_ns + PROGRAM_CLOCK_LATE_NS : deadline_ns;
+int64_t program_clock_late_ns(int64_t began_ns, int64_t deadline_ns) {
+    return deadline_ns > began_ns && deadline_ns < INT64_MAX - PROGRAM_CLOCK_LATE_NS ? PROGRAM_CLOCK_LATE_NS : 0;
 }
 
 int64_t program_clock_trial_ns(const struct program_clock *clock, int64_t mono_ns) {

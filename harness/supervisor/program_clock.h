@@ -40,7 +40,7 @@ void program_clock_move(struct program_clock *clock, int64_t mono_ns);
 bool program_clock_is_virtual(clockid_t id);
 bool program_clock_is_wall(clockid_t id);
 int64_t program_clock_read(const struct program_clock *clock, clockid_t id);
-/* When a wait or timer that began at began_ns ends: late, but one that is over when it begins ends at once. */
-int64_t program_clock_end_ns(int64_t began_ns, int64_t deadline_ns);
+/* How late a wait or timer ends that began at began_ns; one whose deadline was over then ends at once. */
+int64_t program_clock_late_ns(int64_t began_ns, int64_t deadline_ns);
 /* The stamp of the trial's clock at which this program's monotonic clock shows mono_ns; INT64_MAX stays. */
 int64_t program_clock_trial_ns(const struct program_clock *clock, int64_t mono_ns);

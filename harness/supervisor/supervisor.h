@@ -54,6 +54,7 @@ struct supervisor {
     int64_t looked_ns; /* the program's clock when it last looked whether something is there, without waiting */
     unsigned looks;    /* how often it has looked since the clock has shown that */
     struct program_timer *timers;
+    int64_t late_ns; /* how late its waits and timers have ended, together */
     struct supervisor_route routes[SUPERVISOR_ROUTES];
     int route_count;
     int signal_fd;           /* SIGCHLD, as a descriptor */

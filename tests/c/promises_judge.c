@@ -146,6 +146,7 @@ static void read_answer(struct call_event *event, const char *caller, int outcom
         if (!strcmp(word, "cancelled")) event->cancelled = true;
         else if ((value = value_of(word, "token"))) event->token = number_of(value);
         else if ((value = value_of(word, "valid"))) event->valid_until_ns = ns_of(value);
+        else if ((value = value_of(word, "timers-late"))) event->timers_late_ns = ns_of(value);
         else fail("no part of an answer: %s", word);
     }
 }
