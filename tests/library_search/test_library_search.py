@@ -316,7 +316,8 @@ def test_a_schedule_by_hand_is_played_and_told(tmp_path: Path) -> None:
     [
         ("before request client-1 link-1 1: hold-request client-1 link-1 3000", "a command is late"),
         ("before answer client-1 link-1 1: hold-reply client-1 link-1 3000", "an answer is late"),
-        ("before request client-1 link-1 1: hold-request client-1 link-1 1000", "a command is late"),  # to the moment
+        ("before request client-1 link-1 1: hold-request client-1 link-1 1001", "a command is late"),
+        ("before request client-1 link-1 1: hold-request client-1 link-1 1000", None),  # its patience ends 50 us late
         ("before request client-1 link-1 1: hold-request client-1 link-1 500", None),  # less than its patience
     ],
 )

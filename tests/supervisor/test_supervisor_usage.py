@@ -123,7 +123,7 @@ def test_a_program_that_may_become_another_user_does_not(tmp_path: Path) -> None
     """no_new_privs: its bit means nothing, and it runs as who has started it."""
     program = compiled(tmp_path)
     program.chmod(0o6755)
-    assert output_of(program) == "4600 50000\n"  # a sleep ends 50 us late
+    assert output_of(program) == "4600 50000\n"
 
 
 def test_descriptors_and_arguments_go_to_the_program() -> None:
