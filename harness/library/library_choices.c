@@ -81,10 +81,15 @@ static bool cancel_due(struct library_world *world) {
     return true;
 }
 
-/* Whether no program goes on within a millisecond. Go's runtime sleeps for some microseconds between a message's
- * arrival and the goroutine that waits for it: what the message says is not known yet. */
+/* Whether no program sleeps for less than a millisecond. Go's runtime sleeps for some microseconds between a message's
+ * arrival and the goroutine that waits for it: what the message says is not known yet. A longer sleep says nothing, no
+ * matter how soon it ends. */
 static bool is_at_rest(const struct library_world *world) {
-    return library_next_ns(world) - shared_page_mono_ns(world->page) >= CLOCK_NS_PER_MS;
+    for (int client = 0; client < LIBRARY_CLIENTS; client++)
+        if (world->clients[client].runs && !library_is_paused(world, client) &&
+            hosted_naps(&world->clients[client].program, CLOCK_NS_PER_MS))
+            return false;
+    return true;
 }
 
 static bool clock_step(struct library_world *world) {

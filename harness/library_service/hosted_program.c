@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/scheduler/grown.h"
+#include "harness/supervisor/held_calls.h"
 #include "harness/supervisor/turns.h"
 
 enum { PIPE_BYTES = 1 << 20, LINE_ROOM = 4096, LOG_MODE = 0600 };
@@ -105,6 +106,10 @@ bool hosted_has_news(const struct hosted_program *program) {
 int64_t hosted_deadline_ns(const struct hosted_program *program) {
     if (program->reason[0]) return INT64_MAX;
     return program_clock_trial_ns(&program->supervisor->clock, turns_deadline_ns(program->supervisor));
+}
+
+bool hosted_naps(const struct hosted_program *program, int64_t limit_ns) {
+    return !program->reason[0] && held_calls_any_shorter(program->supervisor, limit_ns);
 }
 
 int64_t hosted_late_ns(const struct hosted_program *program) {

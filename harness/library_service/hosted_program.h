@@ -35,6 +35,8 @@ bool hosted_run(struct hosted_program *program);
 bool hosted_has_news(const struct hosted_program *program);
 /* The stamp of the page's clock at which it goes on by itself; INT64_MAX: never. */
 int64_t hosted_deadline_ns(const struct hosted_program *program);
+/* Whether it sleeps for less than limit_ns: it is in the midst of something. */
+bool hosted_naps(const struct hosted_program *program, int64_t limit_ns);
 /* How late its waits and timers have ended since it was started, together. */
 int64_t hosted_late_ns(const struct hosted_program *program);
 

@@ -347,6 +347,14 @@ int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {
     return next_ns;
 }
 
+bool held_calls_any_shorter(const struct supervisor *supervisor, int64_t limit_ns) {
+    for (const struct held_call *each = supervisor->held; each; each = each->next) {
+        int64_t deadline_ns = held_call_deadline_of(each);
+        if (deadline_ns < INT64_MAX && deadline_ns - each->began_ns < limit_ns) return true;
+    }
+    return false;
+}
+
 static struct held_call *first_due(const struct supervisor *supervisor) {
     struct held_call *first = NULL;
     for (struct held_call *each = supervisor->held; each; each = each->next) {

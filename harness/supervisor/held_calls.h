@@ -78,6 +78,8 @@ bool held_calls_any_readable(const struct supervisor *supervisor);
 bool held_calls_deliver(struct supervisor *supervisor);
 /* The program's monotonic clock when its deadline next ends a call; INT64_MAX: none. */
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor);
+/* Whether a thread waits with a limit that was less than limit_ns when it began. */
+bool held_calls_any_shorter(const struct supervisor *supervisor, int64_t limit_ns);
 /* Makes those threads ready whose calls their deadlines end by now, in their order. True: there were some. */
 bool held_calls_expire(struct supervisor *supervisor);
 
