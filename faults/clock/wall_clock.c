@@ -175,7 +175,7 @@ bool clock_prove(struct fault_target *target, struct fault_report *report) {
     int64_t meant_us = 0;
     if (!clock_read_drift(target, &meant_us, report)) return false;
     if (is_server(target) && !probe_agrees(target, report)) return false;
-    snprintf(report->text, sizeof report->text, "its clock reads %+.6f s%s", (double)meant_us / PPM,
+    snprintf(report->text, sizeof report->text, "its clock reads %+.6f s%s", (double)meant_us / (double)PPM,
              state->probe ? ", and so do its keys" : "");
     return true;
 }

@@ -24,12 +24,12 @@ static void say_limits(void) {
     limits_begin(&limits, 0, 1);
     limits.deadline_ns = 1; /* long ago */
     int asked = 1;
-    while (asked < 2 * LOOK_EVERY && !limits_late(&limits)) asked++;
-    say("the clock is read at every 1024th call", asked == LOOK_EVERY);
+    while (asked < 2 * (int)LOOK_EVERY && !limits_late(&limits)) asked++;
+    say("the clock is read at every 1024th call", asked == (int)LOOK_EVERY);
     say("what is late stays late", limits_late(&limits) && limits.exceeded[0]);
     limits_begin(&limits, 0, 0);
-    for (asked = 0; asked < 2 * LOOK_EVERY && !limits_late(&limits);) asked++;
-    say("without a limit nothing is late", asked == 2 * LOOK_EVERY);
+    for (asked = 0; asked < 2 * (int)LOOK_EVERY && !limits_late(&limits);) asked++;
+    say("without a limit nothing is late", asked == 2 * (int)LOOK_EVERY);
 }
 
 static enum take_result take(struct operations *operations, enum event_type type, enum operation_kind kind,
@@ -44,8 +44,8 @@ static const char *const names[OBJECTS] = {"one", "another", NULL, "a-third", "t
 /* More processes than the first table has room for, which hold several locks, one of them without a name. All of them
  * come back to each lock, so one that the table has lost would be there twice. */
 static enum take_result take_many(struct operations *operations) {
-    for (int object = 0; object < OBJECTS; object++)
-        for (int process = 0; process < PROCESSES; process++)
+    for (int object = 0; object < (int)OBJECTS; object++)
+        for (int process = 0; process < (int)PROCESSES; process++)
             for (int event = 0; event < 2; event++) {
                 enum event_type type = event == 0 ? EVENT_INVOKE : EVENT_OK;
                 enum take_result result = take(operations, type, OPERATION_ACQUIRE, -process, names[object]);
