@@ -1,7 +1,7 @@
 /* Admin commands: what a fault asks a server, or the proxy's control port, on a connection of its own.
  *
  * A connection that admin_connection_open has opened bears the name ADMIN_CONNECTION_NAME in the server's list of
- * connections, by which it is told apart from those of clients. */
+ * connections, which distinguishes it from those of clients. */
 #pragma once
 
 #include <hiredis/hiredis.h>

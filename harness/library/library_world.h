@@ -140,7 +140,7 @@ bool library_apply(struct search_world *search, struct choice choice);
  * left at the servers is noted. True: the programs can be used for another schedule. */
 bool library_end(struct library_world *world);
 
-/* --- library_events.c: what a schedule's judge is told, in the order in which it happened (checkers/promises) --- */
+/* --- library_events.c: the events that the judge of a schedule reads, in their order (checkers/promises) --- */
 
 /* Adds a copy, with the schedule's time. Returns its index. */
 uint32_t library_event_add(struct library_world *world, struct call_event event);
