@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+AUTHORITY = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")  # without it OpenSSL trusts no authority since 3.2
 SUBJECT = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 
 
@@ -12,7 +13,7 @@ def make_certificates(place: Path) -> Path:
     new = ("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-days", "2")
     (place / "own.ext").write_text(SUBJECT)
     for command in (
-        (*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=private"),
+        (*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=private", *AUTHORITY),
         (*new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=localhost"),
         (*sign, "-CAcreateserial", "-days", "2", "-extfile", "own.ext", "-out", "own.pem"),
     ):

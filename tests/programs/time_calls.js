@@ -14,7 +14,7 @@ function show(step, result = '') {
 }
 
 function clocks() {
-  console.log(Date.now(), String(process.hrtime.bigint()), performance.timeOrigin % 1 === 0);
+  console.log(new Date().toISOString(), String(process.hrtime.bigint() / 1000000n), performance.timeOrigin % 1 === 0);
 }
 
 async function timers() {

@@ -100,7 +100,7 @@ def test_replicas_that_a_master_needs(name: str) -> None:
 def test_the_server_itself_judges_the_settings() -> None:
     good = (RedisSetting("appendonly", "yes", "f:1"), RedisSetting("maxmemory", "100mb", "f:2"))
     check_redis_settings(paths.redis_server(), good)
-    for line, why in (("appendfsync sometimes", "must be one of"), ("nonsense 1", "Bad directive")):
+    for line, why in (("appendfsync sometimes", "must be one of"), ("nonsense 1", "(Bad|no such) directive")):
         bad = setting(line, "f:3")
         with pytest.raises(UsageError, match=f"f:3: the server refuses '{line}': .*{why}"):
             check_redis_settings(paths.redis_server(), (*good, bad))

@@ -1,5 +1,5 @@
-"""Threads race for mutexes, conditions, barriers and semaphores, by 10,000 calls of futex; some waits have limits, some
-are cancelled. No wake is lost, and what they have done together is what they do without a supervisor."""
+"""Threads race for mutexes, conditions, barriers and semaphores, by thousands of calls of futex; some waits have
+limits, some are cancelled. No wake is lost, and what they have done together is what they do natively."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.supervising import LANGUAGES, output_of
 
 FUTEX = 202  # on x86-64
-LEAST_CALLS = 10000
+LEAST_CALLS = 5000  # glibc 2.36 asks 10,400 times, 2.41 7,400 times
 ROUNDS = int(os.environ.get("LOCKSTORM_FUTEX_ROUNDS", "400"))
 
 
