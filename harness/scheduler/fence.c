@@ -118,9 +118,13 @@ static bool server_connection_ping(struct fenced_server *server) {
 
 /* Returns true when this number of replicas has acknowledged everything that the server had sent them when it was last
  * asked PING, and the server has written what clients that sat in WAIT were owed for that. Only when connected.
- * Without a limit of the server's: the server's clock stands still, so a limit would never be reached either. */
+ * Without a limit of the server's: the server's clock stands still, so a limit would never be reached either.
+ * Since Redis 8, WAIT is about what this connection itself has had sent to replicas: hence a message to nobody, which
+ * they receive after everything else. */
 static bool server_connection_await_replicas(struct fenced_server *server, int replicas) {
+    redisAppendCommand(server->redis, "PUBLISH lockstorm-fence -");
     redisAppendCommand(server->redis, "WAIT %d 0", replicas);
+    freeReplyObject(server_connection_read(server->redis));
     redisReply *reply = server_connection_read(server->redis);
     bool acknowledged = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= replicas;
     freeReplyObject(reply);
