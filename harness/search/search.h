@@ -107,9 +107,10 @@ struct search_outcome search_replay(struct search *search, const struct schedule
                                     uint64_t number, bool anew, bool *used);
 void search_free(struct search *search);
 
-/* Whether at most one fault struck, and none of those that last: a client that renews its lease then keeps the lock. */
+/* Whether at most one fault struck, and none of those that last: a client that renews its lease then keeps the lock.
+ * A lost command lasts until its client gives up its reply, which here is a third of the default lease. */
 static inline bool outcome_is_steady(const struct search_outcome *outcome) {
-    bool lasts = false;
+    bool lasts = outcome->faults >> CHOICE_DROP_REQUEST & 1;
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
         lasts |= outcome->faults >> kind & 1 && choice_has_amount((enum choice_kind)kind);
     return outcome->strikes <= 1 && !lasts;

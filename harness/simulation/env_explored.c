@@ -318,6 +318,7 @@ void explored_task_disconnect(struct explored_task *task, int node) {
                  task->state == EXPLORED_TASK_LISTENING;
     listener_drop(&task->listeners[node]);
     if (!concerned || !waits) return;
+    task->connected_in[node] = NOT_CONNECTED; /* it learns of the loss now, so the loss costs no second command */
     if (task->state == EXPLORED_TASK_SENDING) {
         commands_json_tell(task->world, &task->command, HEARD_LOST, NULL);
         task->state = EXPLORED_TASK_AWAITING;

@@ -81,6 +81,18 @@ def test_a_watchdog_is_told_from_its_client() -> None:
     assert renewals and all(each.words[0].startswith("EVAL") and each.answer == "1" for each in renewals)
 
 
+@pytest.mark.parametrize("step", [4, 5, 6], ids=["sleeps", "wakes", "command on its way"])
+def test_one_restart_costs_a_watchdog_one_command(step: int) -> None:
+    """Whatever the watchdog does when its connection is lost: the next renewal, a period later, arrives (issue #55)."""
+    plan = plan_search(SearchRequest("set-nx-px-renew", faults="none", clients=2, schedules=1, work_ms=2500))
+    restart = (f"before client-2-watchdog {step}: crash-server redis-1",)
+    file = ScheduleFile(**vars(plan.context), number=1, violates=(), lines=restart)
+    commands = replay_schedule(file, "found", with_commands=True).commands or []
+    renewals = [(each.mono_ns // 10**6, each.fate) for each in commands if each.watchdog and each.client == 2]
+    # The server has lost the script, too, so the renewal after the lost one is sent twice: by its digest and whole.
+    assert renewals[:4] == [(333, "answered"), (666, "lost"), (999, "answered"), (999, "answered")]
+
+
 def test_the_command_prints_them_and_gives_them_as_json(tmp_path: Path) -> None:
     path = tmp_path / "found.schedule"
     path.write_text(schedule_of("set-nx-px", "before client-1 2: lose-reply client-1").text)

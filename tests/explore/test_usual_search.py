@@ -50,7 +50,7 @@ MISTAKES = {
     "WATCHED STAYS": {"lease"},
     "WATCHED ENDS": {"mutual_exclusion"},
 }
-TWINS = ("", "WATCHED")
+TWINS = ("", "WATCHED", "WATCHED LATER")
 SCHEDULES = 1000  # of a broken lock, at most
 RARE = 5000  # of one of MISTAKES
 SLOW = 100_000
@@ -113,6 +113,16 @@ def test_locks_with_one_mistake_are_told_from_their_right_twins(tmp_path: Path) 
     for words in TWINS:
         result = searched(f"plugin:{one_mistake(tmp_path, 'owned', *words.split())}", SCHEDULES)
         assert result["exit"] == 0, (words, result["sentence"])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_watchdog_a_millisecond_after_a_third_of_the_lease_is_not_accused(seed: int, tmp_path: Path) -> None:
+    """A restart that is over at once costs one renewal, and the next one comes in time. A lost command costs the limit
+    of a reply more, which is a third of this lease: that fault lasts (issue #55)."""
+    result = searched(f"plugin:{one_mistake(tmp_path, 'owned', 'WATCHED', 'LATER')}", SCHEDULES, seed=seed)
+    assert result["exit"] == 0, result["sentence"]
+    assert result["required_steadily"] == ["mutual_exclusion"]
+    assert result["verdict"]["mutual_exclusion"]["schedules"]["holds"] > SCHEDULES / 3
 
 
 @pytest.mark.parametrize(("words", "refuses"), [("DRAWS_FIRST", True), ("", False)])

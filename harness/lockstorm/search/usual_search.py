@@ -44,6 +44,6 @@ def usual_requirements(lock: LockEntry, permits: int | None, store: str) -> tupl
 
 
 def steady_requirements(lock: LockEntry, *, renews: bool) -> tuple[str, ...]:
-    """Properties that a right lock keeps in schedules with one fault at most, and none that lasts: a lock that renews
+    """Properties that a right lock keeps in schedules with one fault at most, which is over at once: a lock that renews
     its lease then tries again in time."""
     return ("mutual_exclusion",) if lock.lease and renews else ()
