@@ -28,6 +28,10 @@
  * can have been over; if its own lease may have been over when its client was granted the lock again, or renewed it, it
  *     counts as begun only then (`began_ns`).
  *
+ * Broken validity: a grant that is not premature came with a validity that had not ended, CHECK_LEASE_GRAIN_NS earlier,
+ * at least, than the end of the validity that the lock had announced last to another client (with several permits, to
+ * as many others), which had neither invoked its release nor ended.
+ *
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
  * between such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was
@@ -37,7 +41,7 @@
 
 #include "checkers/engine/checker.h"
 
-enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT };
+enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT, BROKEN_VALIDITY };
 
 /* The commands of renewals that servers heard since an earlier record. */
 struct heard {
@@ -145,6 +149,28 @@ static struct check_member *last_holder(struct checking *my, const struct event 
     return NULL;
 }
 
+/* As last_holder, of clients to which the lock has stated a validity that is not over. */
+static struct check_member *last_stated(struct checking *my, const struct event *event) {
+    int64_t soon_ns = later_ns(event->record->mono_ns, CHECK_LEASE_GRAIN_NS), holders = 0;
+    for (struct check_member *each = event->lock->members; each; each = each->next_of_lock) {
+        const struct lease_side *other = my_member(my, each);
+        bool relies = each != event->member && other->depth && soon_ns <= other->latest.until_ns;
+        if (relies && ++holders == event->lock->capacity) return each;
+    }
+    return NULL;
+}
+
+static SELDOM void broken_validity(struct checking *my, const struct event *event, struct check_member *holder) {
+    const struct lease_side *other = my_member(my, holder);
+    const struct violation violation = {.sort = BROKEN_VALIDITY,
+                                        .who = event->actor->name,
+                                        .whom = holder->actor->name,
+                                        .records = {other->latest.grant}};
+    violate(my, event, &violation,
+            "%pN was granted the lock %pT, within the validity that it had stated to %pG, until %pT",
+            &event->actor->name, &event->record->mono_ns, &other->latest.grant, &other->latest.until_ns);
+}
+
 static void run_lease(struct checking *my, const struct event *event, struct lease_side *side) {
     struct lease_of_lock *lock = my_lock(my, event->lock);
     const struct history_record *record = event->record;
@@ -157,7 +183,9 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
     struct check_member *holder = NULL;
     if (event->lock->capacity > 1) holder = last_holder(my, event, until_ns);
     else if (lock->granted && lease_ran(my, event, lock->granted, until_ns)) holder = lock->granted;
+    struct check_member *relying = record->value > record->mono_ns ? last_stated(my, event) : NULL;
     if (holder && side->depth == 1) premature_grant(my, event, holder);
+    else if (relying && side->depth == 1) broken_validity(my, event, relying);
     if (side->depth == 1) side->runs_until_ns = until_ns; /* to enter it again need not make the lease longer */
     lock->granted = event->member;
 }
@@ -360,7 +388,7 @@ static void lease_finish(struct checking *my) {
 
 const struct checker CHECKER_LEASE = {
     .property = "lease",
-    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal", "premature grant"},
+    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal", "premature grant", "broken validity"},
     .advisory = true,
     .state_size = sizeof(struct lease_state),
     .lock_size = sizeof(struct lease_of_lock),

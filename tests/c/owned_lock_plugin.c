@@ -12,7 +12,10 @@
  *   EMPTY_RENEWAL  says that it has renewed what is gone
  *   STAYS          the watchdog goes on after the release
  *   ENDS           the watchdog ends when one answer does not come
- * With LATER it renews a millisecond after a third of the lease, which is no mistake. */
+ * With LATER it renews a millisecond after a third of the lease, which is no mistake. With STATES a grant says until
+ * when it is valid, and the mistakes are
+ *   ADDED          the allowance for clocks that drift is added to the lease
+ *   ARRIVAL        the lease counts from the answer */
 #include <stdio.h>
 
 #include "lockstorm.h"
@@ -88,9 +91,27 @@ static const struct env_reply *ask(struct lock *lock, struct env *env, struct sc
                       self->tokens.bytes, self->tokens.length, self->owner, lease_ms);
 }
 
+/* `asked_ns`: when it was asked for. 0: the lock does not say. */
+static int64_t valid_until_ns(struct lock *lock, int64_t asked_ns) {
+    int64_t lease_ns = lock->options.lease_ms * ENV_NS_PER_MS, from_ns = asked_ns, drift_ns = -lease_ns / 100;
+#ifdef ADDED
+    drift_ns = lease_ns / 10;
+#endif
+#ifdef ARRIVAL
+    from_ns = env_mono_ns(lock->env);
+#endif
+#ifdef STATES
+    return from_ns + lease_ns + drift_ns;
+#else
+    (void)from_ns, (void)drift_ns;
+    return 0;
+#endif
+}
+
 static struct lock_grant attempt(struct lock *lock) {
     struct owned_lock *self = lock->state;
     long long lease_ms = lock->options.lease_ms;
+    int64_t asked_ns = env_mono_ns(lock->env);
     new_owner(lock);
 #ifdef SHORT
     lease_ms = lease_ms > 1 ? lease_ms / 2 : 1;
@@ -111,7 +132,10 @@ static struct lock_grant attempt(struct lock *lock) {
 #ifdef DRAWS_FIRST
     if (granted) return (struct lock_grant){.outcome = OUTCOME_OK, .token = token};
 #endif
-    if (granted) return (struct lock_grant){.outcome = OUTCOME_OK, .token = reply->integer};
+    int64_t until_ns = valid_until_ns(lock, asked_ns);
+    if (granted && (!until_ns || until_ns > env_mono_ns(lock->env)))
+        return (struct lock_grant){.outcome = OUTCOME_OK, .token = reply->integer, .valid_until_ns = until_ns};
+    if (granted) return (struct lock_grant){.outcome = OUTCOME_UNKNOWN}; /* it may be over */
     enum outcome outcome = reply->kind == ENV_REPLY_INTEGER ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
 #ifdef ERROR_GRANTS
     if (reply->kind == ENV_REPLY_ERROR) return (struct lock_grant){.outcome = OUTCOME_OK, .token = 1};

@@ -50,7 +50,14 @@ MISTAKES = {
     "WATCHED STAYS": {"lease"},
     "WATCHED ENDS": {"mutual_exclusion"},
 }
-TWINS = ("", "WATCHED", "WATCHED LATER")
+TWINS = ("", "WATCHED", "WATCHED LATER", "STATES")
+# Plug-ins of tests/c, each with one mistake, its right twin, the property that it is seen by, and the schedules within
+# which each of three seeds finds it.
+WITHIN = [
+    ("owned", "STATES ADDED", "STATES", "lease", 200),
+    ("owned", "STATES ARRIVAL", "STATES", "lease", 800),
+    ("seats", "OLDEST", "", "liveness", 100),
+]
 SCHEDULES = 1000  # of a broken lock, at most
 RARE = 5000  # of one of MISTAKES
 SLOW = 100_000
@@ -123,6 +130,19 @@ def test_a_watchdog_a_millisecond_after_a_third_of_the_lease_is_not_accused(seed
     assert result["exit"] == 0, result["sentence"]
     assert result["required_steadily"] == ["mutual_exclusion"]
     assert result["verdict"]["mutual_exclusion"]["schedules"]["holds"] > SCHEDULES / 3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("lock", "mistake", "twin", "name", "within"), WITHIN)
+def test_a_mistake_is_found_by_default_and_its_twin_is_not_accused(
+    lock: str, mistake: str, twin: str, name: str, within: int, seed: int, tmp_path: Path
+) -> None:
+    """A validity that lasts beyond the lease; a semaphore that only two permits show to be wrong (issue #55)."""
+    wrong = searched(f"plugin:{one_mistake(tmp_path, lock, *mistake.split())}", within, seed=seed)
+    assert wrong["exit"] == 1 and name in blamed(wrong), wrong["sentence"]
+    right = searched(f"plugin:{one_mistake(tmp_path, lock, *twin.split())}", within, seed=seed)
+    assert right["exit"] == 0, right["sentence"]
+    assert right["verdict"][name]["schedules"]["holds"] > within / 3
 
 
 @pytest.mark.parametrize(("words", "refuses"), [("DRAWS_FIRST", True), ("", False)])

@@ -1060,8 +1060,43 @@ def premature_grants(history: History) -> Iterator[Violation]:
             yield "premature_grant", grant.index
 
 
+def holds_within_validity(history: History, client: str, lock: str, index: int, at_ns: int) -> bool:
+    """Whether a client holds a lock before an index, and was told of a validity that ends a grain after a stamp."""
+    depth = until_ns = 0
+    for each in before(history, index):
+        if each.kind == "actor-exit" and each.name == client:
+            depth = 0
+        if (each.actor, each.name) != (client, lock):
+            continue
+        if is_grant(each):
+            several = has_permits_to_count(history, lock, each.index)
+            again = depth and (several or has_trait(history, lock, each.index, REENTRANT))
+            depth, until_ns = (depth + 1 if again else 1), each.value
+        elif each.kind == "release-invoke":
+            depth -= depth > 0
+        elif each.kind == "validity":
+            until_ns = LOST if each.outcome == "refused" else each.value
+    return depth > 0 and at_ns + GRAIN_NS <= until_ns
+
+
+def broken_validities(history: History) -> Iterator[Violation]:
+    premature = {index for _, index in premature_grants(history)}
+    for grant in filter(is_grant, history):
+        leased = opening(history, grant.name, grant.index).value
+        first = hold_since(history, grant).index == grant.index
+        if not leased or not first or grant.value <= grant.mono_ns or grant.index in premature:
+            continue
+        others = {each.actor for each in before(history, grant.index) if each.name == grant.name} - {grant.actor}
+        relying = [
+            each for each in others if holds_within_validity(history, each, grant.name, grant.index, grant.mono_ns)
+        ]
+        if len(relying) >= permits(history, grant.name, grant.index):
+            yield "broken_validity", grant.index
+
+
 def lease(history: History, reading: Reading) -> Iterator[Violation]:
     yield from premature_grants(history)
+    yield from broken_validities(history)
     for each in history:
         if is_grant(each) and each.value and each.value <= each.mono_ns:
             yield "spent_grant", each.index

@@ -28,7 +28,7 @@ SORTS = {
     "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"),
     "liveness": ("stuck waiter", "lost wake-up", "unserved", "residue"),
     "capacity": ("surplus grant", "unowned release"),
-    "lease": ("spent grant", "late write", "late renewal", "hollow renewal", "premature grant"),
+    "lease": ("spent grant", "late write", "late renewal", "hollow renewal", "premature grant", "broken validity"),
 }
 
 

@@ -8,7 +8,7 @@ from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option, options_of
 from lockstorm.locks.adapter import PREFIX, adapter_path, is_adapter
-from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.lock_names import AS_ASKED, lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.fault_names import choose_fault
 from lockstorm.results.lock_entry import LockEntry
@@ -157,7 +157,12 @@ class SearchRequest:
         "duration",
         within=(WAIT_FOR_EVER, LEASE_LIMIT_MS),
     )
-    permits: int | None = option("--permits", "Permits of a semaphore. Default: 1.", "number", within=(1, PERMIT_LIMIT))
+    permits: int | None = option(
+        "--permits",
+        "Permits of a semaphore. Default: 1; with the usual faults, or with --adapter, 2.",
+        "number",
+        within=(1, PERMIT_LIMIT),
+    )
     require: str | None = option(
         "--require",
         f"Properties that a schedule must not violate, of {', '.join(JUDGED)} (the last one only with --faults none), "
@@ -411,7 +416,7 @@ def _context(
         clients=request.clients or CLIENTS_USUAL,
         replicas=_replicas(request, lock, budget),
         turns=request.turns or _usual_turns(budget, required),
-        permits=request.permits or 1,
+        permits=_permits(request, lock),
         fixed_lease=int(request.fixed_lease),
         extends=int(request.extends),
         checks_validity=int(request.checks_validity),
@@ -423,6 +428,12 @@ def _context(
         work_ms=lease_ms // WORK_PARTS if request.work_ms is None else request.work_ms,
         seed=request.seed,
     )
+
+
+def _permits(request: SearchRequest, lock: LockEntry) -> int:
+    """A semaphore that counts wrong may be right with one permit."""
+    several = chooses_faults(request.faults) and lock.capacity == AS_ASKED
+    return request.permits or (PERMITS_USUAL if several else 1)
 
 
 def _varied(request: SearchRequest) -> int:
@@ -485,7 +496,7 @@ def replayed_properties(lock: LockEntry, permits: int | None) -> tuple[str, ...]
 def required_properties(request: SearchRequest, lock: LockEntry, store: str) -> tuple[str, ...]:
     """The properties that a schedule must not violate, and sorts of their violations as property/sort."""
     if request.require == USUAL or (request.require is None and chooses_faults(request.faults)):
-        return usual_requirements(lock, request.permits, store)
+        return usual_requirements(lock, _permits(request, lock), store)
     if request.require is None:
         return replayed_properties(lock, request.permits)
     return tuple(_required_word(word.strip().replace("-", "_")) for word in request.require.split(","))
@@ -494,7 +505,9 @@ def required_properties(request: SearchRequest, lock: LockEntry, store: str) -> 
 def _steadily(request: SearchRequest, lock: LockEntry) -> tuple[str, ...]:
     chosen = request.require is None and chooses_faults(request.faults)
     renews = lock.renews and not request.fixed_lease
-    return steady_requirements(lock, renews=renews) if chosen or request.require == USUAL else ()
+    return (
+        steady_requirements(lock, _permits(request, lock), renews=renews) if chosen or request.require == USUAL else ()
+    )
 
 
 def _required_word(word: str) -> str:

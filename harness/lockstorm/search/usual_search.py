@@ -12,7 +12,7 @@ from lockstorm.results.properties import SORTS
 USUAL = "usual"
 USUAL_TOTAL = 3  # faults in a schedule
 # Not what a client sees that looks: its write is late, or what it was granted is spent.
-LEASE_KEPT = ("late_renewal", "hollow_renewal", "premature_grant")
+LEASE_KEPT = ("late_renewal", "hollow_renewal", "premature_grant", "broken_validity")
 # All but what the resource accepts.
 TOKENS_RISE = ("missing_token", "repeated_token", "falling_token", "wrongful_refusal")
 LAPSED = "broken_hold"  # also of a right lock, when a client re-enters a lock whose lease has ended
@@ -30,20 +30,23 @@ def usual_faults(lock: LockEntry) -> tuple[str, ...]:
     return (*anywhere, *lost, *late, *pushed) if lock.lease else anywhere
 
 
-def usual_requirements(lock: LockEntry, permits: int | None, store: str) -> tuple[str, ...]:
+def usual_requirements(lock: LockEntry, permits: int, store: str) -> tuple[str, ...]:
     """Properties, and sorts of their violations as property/sort, that only a broken lock with these traits violates
-    under those faults."""
+    under those faults. Who owns one of several permits is not judged, nor what their holders write."""
     if not lock.lease:
-        whole = ("capacity",) if (permits or 1) > 1 else ("mutual_exclusion", "integrity", "ownership")
+        whole = ("capacity",) if permits > 1 else ("mutual_exclusion", "integrity", "ownership")
         return (*whole, "liveness")
     kept = tuple(f"lease/{sort}" for sort in LEASE_KEPT)
+    if permits > 1:
+        return ("capacity/unowned_release", "liveness", *kept)
     owned = tuple(f"ownership/{sort}" for sort in SORTS["ownership"] if sort != LAPSED or not lock.reentrant)
     fenced = lock.token and store != UNFENCED
     fencing = ("fencing", "integrity") if fenced else tuple(f"fencing/{sort}" for sort in TOKENS_RISE)
     return (*owned, "liveness", *kept, *(fencing if lock.token else ()))
 
 
-def steady_requirements(lock: LockEntry, *, renews: bool) -> tuple[str, ...]:
+def steady_requirements(lock: LockEntry, permits: int, *, renews: bool) -> tuple[str, ...]:
     """Properties that a right lock keeps in schedules with one fault at most, which is over at once: a lock that renews
     its lease then tries again in time."""
-    return ("mutual_exclusion",) if lock.lease and renews else ()
+    kept = "capacity" if permits > 1 else "mutual_exclusion"
+    return (kept,) if lock.lease and renews else ()
