@@ -6,6 +6,7 @@
  *   --initial N|nil                                    of a register
  *   --release-policy unknown|not-happened|released     how a failed release of a held lock is read
  *   --acquire-timeout unknown|not-happened             how an acquire that timed out is read
+ *   --refused-renewal unknown|lost                     how a refused renewal or release is read
  *   --leases                                           a hold may end by itself after it was last confirmed
  *   --memory-limit MIB, --time-limit SECONDS           beyond: inconclusive (default 4096 MiB, 300 s; 0: no limit)
  *   --format any|history|jsonl|edn|atlas               format of the file (default any: by its first bytes)
@@ -25,10 +26,11 @@
 
 enum { MEMORY_MIB = 4096, TIME_S = 300 };
 
-/* How operations of ambiguous outcome are read, by enum release_reading and by whether an acquire that timed out never
- * happened. */
+/* How operations of ambiguous outcome are read, by enum release_reading, by whether an acquire that timed out never
+ * happened, and by whether a refused renewal or release says that the lock was lost. */
 static const char *const RELEASE_READING[] = {"unknown", "not-happened", "released", NULL};
 static const char *const TIMEOUT_READING[] = {"unknown", "not-happened", NULL};
+static const char *const REFUSAL_READING[] = {"unknown", "lost", NULL};
 
 struct linearize_request {
     struct linearizable_settings model;
@@ -73,6 +75,7 @@ static bool linearize_option_take(struct linearize_request *request, int option,
     case 't':
         reading->policies.timeout_not_happened = (chosen = text_place(word, TIMEOUT_READING)) == 1;
         return chosen >= 0;
+    case 'R': reading->policies.refused_lost = (chosen = text_place(word, REFUSAL_READING)) == 1; return chosen >= 0;
     case 'l': return reading->policies.leases = true;
     case 'M':
         if (!linearize_number(word, 0, 1 << 20, &value)) return false;
@@ -96,6 +99,7 @@ static bool linearize_parse(int argc, char **argv, struct linearize_request *req
                                      {"initial", required_argument, NULL, 'i'},
                                      {"release-policy", required_argument, NULL, 'r'},
                                      {"acquire-timeout", required_argument, NULL, 't'},
+                                     {"refused-renewal", required_argument, NULL, 'R'},
                                      {"leases", no_argument, NULL, 'l'},
                                      {"memory-limit", required_argument, NULL, 'M'},
                                      {"time-limit", required_argument, NULL, 'T'},
@@ -139,7 +143,7 @@ static void describe(const struct operation_source *source, const struct operati
     char name[64], detail[64] = "";
     const char *event = source->event_noun;
     enum operation_kind kind = (enum operation_kind)operation->kind;
-    if (kind == OPERATION_ACQUIRE && operation->value != OPERATION_NIL)
+    if ((kind == OPERATION_ACQUIRE || kind == OPERATION_RENEW) && operation->value != OPERATION_NIL)
         snprintf(detail, sizeof detail, ", token %lld", (long long)operation->value);
     else if (kind == OPERATION_CAS)
         snprintf(detail, sizeof detail, ", from %lld to %lld", (long long)operation->from, (long long)operation->value);
@@ -202,10 +206,17 @@ static json_t *linearizability_sentence_json(const struct linearizability_report
     const char *model = model_name(report->settings->model);
     int used = snprintf(text, sizeof text, "Linearizable as %s %s: %s", strchr("aeiou", model[0]) ? "an" : "a", model,
                         verdict_status_name(report->verdict->status));
+    const int64_t least_ns = report->source->operations.ttl_least_ns, most_ns = report->source->operations.ttl_most_ns;
     if (report->settings->model != MODEL_REGISTER)
         used += snprintf(text + used, sizeof text - (size_t)used,
-                         " (failed releases read as %s, acquires that timed out as %s)",
+                         " (failed releases read as %s, acquires that timed out as %s",
                          RELEASE_READING[policies->failed_release], TIMEOUT_READING[policies->timeout_not_happened]);
+    if (report->settings->model != MODEL_REGISTER && policies->refused_lost)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", refused renewals and releases as lost");
+    if (report->settings->model != MODEL_REGISTER && most_ns)
+        used += snprintf(text + used, sizeof text - (size_t)used, "; leases of %lld to %lld ms",
+                         (long long)least_ns / CHECK_NS_PER_MS, (long long)most_ns / CHECK_NS_PER_MS);
+    if (report->settings->model != MODEL_REGISTER) used += snprintf(text + used, sizeof text - (size_t)used, ")");
     if (report->verdict->status == VERDICT_INCONCLUSIVE)
         snprintf(text + used, sizeof text - (size_t)used, " - %s", report->verdict->reason);
     return json_string(text);
@@ -227,8 +238,9 @@ static json_t *render_linearizability(const struct linearizability_report *repor
     const struct operations *operations = &report->source->operations;
     const struct linearizability_verdict *verdict = report->verdict;
     json_t *policies =
-        json_pack("{s:s,s:s,s:b}", "release", RELEASE_READING[operations->policies.failed_release], "acquire_timeout",
-                  TIMEOUT_READING[operations->policies.timeout_not_happened], "leases", operations->policies.leases);
+        json_pack("{s:s,s:s,s:s,s:b}", "release", RELEASE_READING[operations->policies.failed_release],
+                  "acquire_timeout", TIMEOUT_READING[operations->policies.timeout_not_happened], "refused_renewal",
+                  REFUSAL_READING[operations->policies.refused_lost], "leases", operations->policies.leases);
     json_t *rendered = json_pack("{s:o,s:o,s:[s],s:s,s:o}", "verdict", verdict_json(report), "sentence",
                                  linearizability_sentence_json(report), "required", "linearizable", "model",
                                  model_name(report->settings->model), "policies", policies);

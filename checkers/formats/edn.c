@@ -1,8 +1,9 @@
 /* Jepsen histories as EDN: a vector or list of maps, or one map after the other, with or without a tag
- * (`#jepsen.history.Op{...}`). The keys :type, :f, :process, :value, :error, :owner, :lock, :token and
- * :fence of a map are read (docs/linearizable.md explains them); any other key and its value - nested, tagged,
+ * (`#jepsen.history.Op{...}`). The keys :type, :f, :process, :value, :error, :owner, :lock, :token, :fence, :ttl and
+ * :time of a map are read (docs/linearizable.md explains them); any other key and its value - nested, tagged,
  * commented, discarded - is skipped. Operations of processes that are not numbers (:nemesis) are skipped, too. */
 #include "checkers/formats/text.h"
+#include "checkers/linearizability/linearizable.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct form {
 
 /* The forms in the map of an event. */
 struct map {
-    struct form type, f, process, value, error, owner, lock, token;
+    struct form type, f, process, value, error, owner, lock, token, ttl, time;
     uint64_t offset;
 };
 
@@ -210,9 +211,10 @@ static bool edn_form_read(struct text *text, struct form *form, int depth) {
 /* --- events --- */
 
 static struct form *map_place(struct map *map, const struct form *key) {
-    static const char *const names[] = {"type", "f", "process", "value", "error", "owner", "lock", "token", "fence"};
-    struct form *const places[] = {&map->type,  &map->f,    &map->process, &map->value, &map->error,
-                                   &map->owner, &map->lock, &map->token,   &map->token};
+    static const char *const names[] = {"type", "f",     "process", "value", "error", "owner",
+                                        "lock", "token", "fence",   "ttl",   "time"};
+    struct form *const places[] = {&map->type, &map->f,     &map->process, &map->value, &map->error, &map->owner,
+                                   &map->lock, &map->token, &map->token,   &map->ttl,   &map->time};
     if (key->kind != FORM_KEYWORD) return NULL;
     for (size_t each = 0; each < sizeof places / sizeof places[0]; each++)
         if (names[each][0] == key->word[0] && strcmp(key->word, names[each]) == 0) return places[each];
@@ -223,6 +225,7 @@ static struct form *map_place(struct map *map, const struct form *key) {
 static bool map_read(struct text *text, struct map *map) {
     map->type.kind = map->f.kind = map->process.kind = map->value.kind = FORM_NONE;
     map->error.kind = map->owner.kind = map->lock.kind = map->token.kind = FORM_NONE;
+    map->ttl.kind = map->time.kind = FORM_NONE;
     map->offset = text_offset(text) - 1;
     for (;;) {
         struct form key;
@@ -267,7 +270,7 @@ static bool map_value(struct text *text, const struct map *map, struct operation
     const struct form *value = &map->value;
     event->value = event->from = OPERATION_NIL;
     event->has_value = value->kind == FORM_NUMBER || value->kind == FORM_SEQUENCE;
-    if (event->kind == OPERATION_ACQUIRE) {
+    if (event->kind == OPERATION_ACQUIRE || event->kind == OPERATION_RENEW) {
         if (map->token.kind == FORM_NUMBER) event->value = map->token.number;
         else if (value->kind == FORM_NUMBER) event->value = value->number;
         else if (value->kind == FORM_MAP && value->has_token) event->value = value->token;
@@ -293,6 +296,32 @@ static bool map_value(struct text *text, const struct map *map, struct operation
     return true;
 }
 
+/* The name of an owner or a lock: a keyword, string, symbol or number. Not one that may have been cut. */
+static bool map_name(struct text *text, const struct form *form, const char *key) {
+    bool names = form->kind != FORM_NIL && form->word[0] && strlen(form->word) < TEXT_WORD - 2; /* a colon is gone */
+    return names || text_fail(text, form->offset, "%s must be a name of less than %d bytes", key, TEXT_WORD - 2);
+}
+
+/* The name lives as long as the map. */
+static bool map_owner(struct text *text, const struct map *map, struct operation_event *event) {
+    if (map->owner.kind == FORM_NONE) return true;
+    event->owned = true;
+    if (map->owner.kind == FORM_NUMBER) event->owner_number = map->owner.number;
+    else event->owner = map->owner.word;
+    return map->owner.kind == FORM_NUMBER || map_name(text, &map->owner, ":owner");
+}
+
+/* When it happened, in ns as Jepsen has it, and how long the lease is, in ms. */
+static bool map_time(struct text *text, const struct map *map, struct operation_event *event) {
+    event->timed = map->time.kind == FORM_NUMBER;
+    event->time_ns = event->timed ? map->time.number : 0;
+    if (map->ttl.kind == FORM_NONE || map->ttl.kind == FORM_NIL) return true;
+    if (map->ttl.kind != FORM_NUMBER || map->ttl.number <= 0 || map->ttl.number > INT64_MAX / CHECK_NS_PER_MS)
+        return text_fail(text, map->ttl.offset, ":ttl must be the length of a lease, in milliseconds");
+    event->ttl_ns = map->ttl.number * CHECK_NS_PER_MS;
+    return true;
+}
+
 /* ":timeout", "timed out", [:timed-out ...] */
 static bool says_timeout(const struct form *error) {
     if (error->kind == FORM_NONE) return false;
@@ -303,20 +332,16 @@ static enum parse_result map_take(struct text *text, struct operations *operatio
                                   uint32_t number) {
     struct operation_event event = {.at = number};
     enum event_type type = EVENT_INVOKE;
-    char name[TEXT_WORD + 1];
     if (!map_type(text, map, &type)) return PARSE_BAD;
     if (map->process.kind == FORM_NONE) return text_bad(text, map->offset, "a map without :process is no operation");
     if (map->process.kind != FORM_NUMBER) return PARSE_DONE; /* the nemesis */
     if (!map_kind(text, map, &event.kind)) return PARSE_BAD;
-    if (map->owner.kind != FORM_NONE && map->owner.kind != FORM_NUMBER)
-        return text_bad(text, map->owner.offset, ":owner must be a number");
     event.type = type;
-    event.process = map->owner.kind == FORM_NUMBER ? map->owner.number : map->process.number;
+    event.process = map->process.number;
+    if (!map_owner(text, map, &event) || !map_time(text, map, &event)) return PARSE_BAD;
     if (map->lock.kind != FORM_NONE && map->lock.kind != FORM_NIL) {
-        if (!map->lock.word[0] || strlen(map->lock.word) >= TEXT_WORD - 2) /* perhaps cut, and a colon is gone */
-            return text_bad(text, map->lock.offset, ":lock must be a name of less than %d bytes", TEXT_WORD - 2);
-        snprintf(name, sizeof name, "%s", map->lock.word);
-        event.object = name;
+        if (!map_name(text, &map->lock, ":lock")) return PARSE_BAD;
+        event.object = map->lock.word;
     }
     if (!map_value(text, map, &event)) return PARSE_BAD;
     /* The outcome of an acquire that says that it timed out is unknown. */

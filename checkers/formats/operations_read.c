@@ -149,7 +149,9 @@ static const char *recorded_process_name(const struct operation_source *source, 
 
 static const char *numbered_process_name(const struct operation_source *source, uint32_t process, char *buffer,
                                          size_t size) {
-    snprintf(buffer, size, "process %lld", (long long)operations_process(&source->operations, process));
+    const char *owner = operations_owner(&source->operations, process);
+    if (owner) snprintf(buffer, size, "%s", owner);
+    else snprintf(buffer, size, "process %lld", (long long)operations_process(&source->operations, process));
     return buffer;
 }
 

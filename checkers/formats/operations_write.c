@@ -122,7 +122,8 @@ static void porcupine_line(struct operations_writer *writer, size_t number) {
 const char *operations_unwritable(const struct operation_source *source) {
     if (source->limits.exceeded[0]) return source->limits.exceeded;
     if (source->fault[0]) return source->fault;
-    return source->operations.policies.leases
+    if (source->operations.policies.refused_lost) return "refusals read as lost cannot be written in these forms";
+    return source->operations.policies.leases || source->operations.timed
                ? "leases cannot be written: these forms have no holds that end by themselves"
                : NULL;
 }

@@ -69,8 +69,7 @@ bool model_is_owned(enum model model) {
 }
 
 bool model_knows(enum model model, enum operation_kind kind) {
-    bool lock = kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE || kind == OPERATION_RENEW;
-    return lock == (model != MODEL_REGISTER);
+    return (kind < OPERATION_READ) == (model != MODEL_REGISTER);
 }
 
 /* What a model needs of each operation. */
@@ -130,6 +129,25 @@ static void check_assumptions(const struct operation_source *source, enum model 
     }
 }
 
+/* What shows that an owner holds may be explained by a grant without an answer where owners are named with the answer:
+ * it may be anybody's. */
+static void doubt_owner(const struct operations *operations, const struct concurrent_object *object,
+                        struct linearizable_result *result) {
+    const struct operation *shown = &object->list[result->operation];
+    bool proof = shown->kind == OPERATION_RELEASE || shown->kind == OPERATION_RENEW;
+    if (result->status != VERDICT_VIOLATED || !operations->owners_answered || !proof) return;
+    for (size_t each = 0; each < object->count; each++) {
+        const struct operation *other = &object->list[each];
+        if (!other->nameless || other->outcome != OUTCOME_UNKNOWN || other->call > shown->end) continue;
+        result->status = VERDICT_INCONCLUSIVE;
+        snprintf(result->fault, sizeof result->fault,
+                 "the %s of event %u is of an owner that may have been granted the lock by the acquire of event %u, "
+                 "which names none",
+                 operation_kind_name((enum operation_kind)shown->kind), shown->called_at, other->called_at);
+        return;
+    }
+}
+
 /* Is there an operation about which something can be said: a grant, or any of a register? */
 static bool has_firm(const struct concurrent_object *object, enum model model) {
     for (size_t each = 0; each < object->count; each++) {
@@ -165,6 +183,7 @@ bool linearizability_judge(struct operation_source *source, const struct lineari
         if (source->fault[0] || source->limits.exceeded[0]) break;
         const struct concurrent_object *object = &source->operations.objects[each];
         linearizable_decide(object, (uint32_t)source->operations.process_count, settings, &source->limits, &result);
+        doubt_owner(&source->operations, object, &result);
         if (result.inapplicable) {
             snprintf(verdict->reason, sizeof verdict->reason, "%s", result.fault);
             return false;

@@ -99,7 +99,7 @@ void linearizable_count(struct timeline *timeline, const struct linearizable_set
         uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;
         const struct operation *operation = &timeline->object->list[event / 2];
-        if (operation->kind == OPERATION_RENEW) continue; /* read for a lock that has an owner */
+        if (operation->kind > OPERATION_RELEASE) continue; /* read for a lock that has an owner */
         struct kind_count *kind = &counts.kinds[operation->kind];
         if (event % 2 == 0) {
             if (timeline_standing(timeline, operation) == STANDS_FREE) kind->free++;

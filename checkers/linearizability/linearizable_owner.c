@@ -66,7 +66,21 @@
  * grant that is taken before its return was not answered: its hold does not end by itself until then. A configuration
  * that would have to begin the other's hold by a free acquire takes its place only if it has a token left for it. The
  * bounds use tokens that are seen only later; so the shortest prefix is found by bisection, which is allowed because a
- * prefix of what is linearizable is linearizable. Decision 0034. */
+ * prefix of what is linearizable is linearizable. Decision 0034.
+ *
+ * Leases of known length: a hold has a position from which it may end by itself (`lapses`), and a renewal moves it. A
+ * renewal is taken at its call, although a hold may have ended between call and answer, and the renewal may be of a
+ * later one that began with a free acquire: where its process has one left, the renewal does not make the lease longer.
+ * An acquire whose lease was over before its answer came may have had its hold before the one that there is now. What
+ * is known of a renewal only with its answer is not known in the prefix before, so this is bisected, too.
+ *
+ * Tokens of renewals (fenced-mutex): each is a deadline for the acquires whose tokens are not larger, and is below
+ * every token after its hold (`known`). That of a renewal whose hold was ended, or that is explained by a free acquire
+ * of the past, is not looked at. So both are exact where nothing is ambiguous, and elsewhere find nothing that is not
+ * there.
+ *
+ * A loss (a refusal that is read as one) ends the hold of its process at its call, where that can do no harm: nobody
+ * holds then. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -74,13 +88,27 @@
 
 /* --- events --- */
 
+static bool can_pay(const struct owner_sweep *sweep, const struct owner_configuration *it, uint32_t process) {
+    return owner_acquires_used(sweep, it, process) < sweep->acquires.called[process];
+}
+
+/* A renewal of the hold says anew how long its lease runs. It need not run longer if it is beyond the prefix, and may
+ * not have happened, or may be of a later hold, which begins with a free acquire. */
+static void renew_lease(const struct owner_sweep *sweep, struct owner_configuration *it,
+                        const struct operation *operation) {
+    if (it->holder != operation->process || operation->lapses == OPERATION_NIL) return;
+    bool sure = timeline_standing(sweep->timeline, operation) == STANDS_FIRM && !can_pay(sweep, it, operation->process);
+    if (sure || operation->lapses < it->lapses) it->lapses = (uint32_t)operation->lapses;
+}
+
 /* A release or renewal is called. */
 static void proof_called(struct owner_sweep *sweep, const struct operation *operation) {
     bool releases = operation->kind == OPERATION_RELEASE;
     for (size_t each = 0; each < sweep->count; each++) {
         struct owner_configuration *it = &sweep->list[each];
         if (it->holder != operation->process) owner_difference_get(sweep, it, operation->process)->owes = true;
-        else if (releases && --it->depth == 0) it->holder = NOBODY;
+        else if (releases && --it->depth == 0) owner_hold_end(sweep, it);
+        else if (!releases) renew_lease(sweep, it, operation);
     }
 }
 
@@ -89,6 +117,12 @@ static void pay(struct owner_sweep *sweep, struct owner_configuration *it, uint3
     difference->owes = false;
     difference->acquires++;
     if (!owner_owes_any(it)) it->tokens.gap_count = 0;
+}
+
+/* A refusal says that the process does not hold the lock: the hold is over when it is called. */
+static void loss_called(struct owner_sweep *sweep, const struct operation *operation) {
+    for (size_t each = 0; each < sweep->count; each++)
+        if (sweep->list[each].holder == operation->process) owner_hold_end(sweep, &sweep->list[each]);
 }
 
 /* Takes a token for a free acquire at a free moment, larger than the newest and smaller than the next known one.
@@ -103,8 +137,10 @@ static bool take_token(struct owner_sweep *sweep, struct owner_configuration *it
         if (place->newest >= next->value) return false;
         if (place->newest < next->value - 1) break;
         if (next->call > moment) return false;
-        if (owner_releases_used(sweep, it, next->process) >= sweep->releases.called[next->process]) return false;
-        owner_difference_get(sweep, it, next->process)->releases++;
+        bool lapses = next->lapses != OPERATION_NIL && next->lapses <= moment;
+        if (!lapses && owner_releases_used(sweep, it, next->process) >= sweep->releases.called[next->process])
+            return false;
+        if (!lapses) owner_difference_get(sweep, it, next->process)->releases++;
         place->newest = next->value;
     }
     if (place->newest == INT64_MAX) return false;
@@ -138,10 +174,6 @@ static bool pay_now(struct owner_sweep *sweep, struct owner_configuration *it, c
     return true;
 }
 
-static bool can_pay(const struct owner_sweep *sweep, const struct owner_configuration *it, uint32_t process) {
-    return owner_acquires_used(sweep, it, process) < sweep->acquires.called[process];
-}
-
 static void release_returned(struct owner_sweep *sweep, const struct operation *operation) {
     for (size_t each = 0; each < sweep->count; each++) {
         struct owner_configuration *it = &sweep->list[each];
@@ -151,12 +183,42 @@ static void release_returned(struct owner_sweep *sweep, const struct operation *
     }
 }
 
+/* The first position at which a hold may have ended by itself. */
+static uint32_t lapse_position(const struct owner_sweep *sweep, const struct operation *operation) {
+    if (operation->lapses != OPERATION_NIL) return (uint32_t)operation->lapses;
+    return sweep->leases ? operation->end + 1 : OPERATION_OPEN;
+}
+
+/* May a hold that began with it have ended by itself before the one that there is now? */
+static bool lapsed_back_then(const struct owner_sweep *sweep, const struct owner_configuration *it,
+                             const struct operation *operation) {
+    bool known = operation->lapses != OPERATION_NIL;
+    if (operation->kind == OPERATION_ACQUIRE && !known) return false; /* not before its answer */
+    /* What enters a hold again may be over with it, whatever it says itself. */
+    bool again = operation->kind == OPERATION_ACQUIRE && sweep->model == MODEL_REENTRANT_MUTEX;
+    return known ? again || operation->lapses <= it->since : sweep->leases;
+}
+
 /* Of an acquire, or a renewal that shows one. */
 static void owner_hold_begin(const struct owner_sweep *sweep, struct owner_configuration *it, uint32_t index) {
-    it->holder = sweep->timeline->object->list[index].process;
+    const struct operation *operation = &sweep->timeline->object->list[index];
+    it->holder = operation->process;
     it->since = sweep->position;
     it->depth = 1;
     it->grant = index;
+    it->lapses = lapse_position(sweep, operation);
+    /* It may be entered again, and then says nothing of its lease: a free acquire has begun it. */
+    bool again = sweep->model == MODEL_REENTRANT_MUTEX && can_pay(sweep, it, operation->process);
+    if (again && operation->lapses > operation->end) it->lapses = operation->end + 1;
+}
+
+/* The token of a renewal is that of its hold or a larger one; which a hold of unknown token took is not known. */
+static void renew_token(const struct owner_sweep *sweep, struct owner_configuration *it,
+                        const struct operation *renewal) {
+    if (sweep->model != MODEL_FENCED_MUTEX || renewal->value == OPERATION_NIL) return;
+    bool begins = &sweep->timeline->object->list[it->grant] == renewal;
+    it->dead |= renewal->value < it->tokens.known || (begins && renewal->value == it->tokens.known);
+    it->tokens.known = renewal->value;
 }
 
 /* The free acquire that a renewal shows begins a hold now, or began one that was over at once. */
@@ -164,18 +226,22 @@ static void renewal_returned(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     uint32_t process = operation->process;
     for (size_t each = 0, count = sweep->count; each < count; each++) {
-        if (!owner_owes(&sweep->list[each], process)) continue;
+        if (!owner_owes(&sweep->list[each], process)) {
+            if (sweep->list[each].holder == process) renew_token(sweep, &sweep->list[each], operation);
+            continue;
+        }
         sweep->list[each].dead = !can_pay(sweep, &sweep->list[each], process);
         if (sweep->list[each].dead) continue;
+        bool by_itself = lapsed_back_then(sweep, &sweep->list[each], operation);
         bool lapses =
-            sweep->leases || owner_releases_used(sweep, &sweep->list[each], process) < sweep->releases.called[process];
+            by_itself || owner_releases_used(sweep, &sweep->list[each], process) < sweep->releases.called[process];
         struct owner_configuration *now = lapses ? owner_fork(sweep, each) : &sweep->list[each];
         if (!now) return;
         now->dead = !pay_now(sweep, now, operation);
-        if (!now->dead) owner_hold_begin(sweep, now, index);
+        if (!now->dead) owner_hold_begin(sweep, now, index), renew_token(sweep, now, operation);
         struct owner_configuration *then = &sweep->list[each];
         if (lapses) then->dead = !pay_back_then(sweep, then, operation);
-        if (lapses && !sweep->leases) owner_difference_get(sweep, then, process)->releases++;
+        if (lapses && !by_itself) owner_difference_get(sweep, then, process)->releases++;
     }
 }
 
@@ -189,6 +255,7 @@ static bool grant_next(struct owner_sweep *sweep, struct owner_configuration *it
     if (place->newest >= token) return false;
     uint64_t room = (uint64_t)token - (uint64_t)place->newest - 1 + back_then;
     place->newest = token;
+    if (token > place->known) place->known = token;
     if (room > 0 && owner_owes_any(it))
         token_place_add_gap(place, back_then ? it->since : sweep->position, room, sweep->limits);
     return !back_then || take_token(sweep, it, it->since);
@@ -202,16 +269,17 @@ static void hold(struct owner_sweep *sweep, struct owner_configuration *it, uint
     owner_hold_begin(sweep, it, index);
 }
 
-/* Could the acquire and a free release of its process have taken up the last free moment? */
+/* Could the acquire and a free release of its process, or the end of its lease, have taken up the last free moment? */
 static bool fits_back_then(const struct owner_sweep *sweep, const struct owner_configuration *it,
                            const struct operation *operation) {
     uint32_t process = operation->process;
     if (it->holder == process || !was_free_since(sweep, it, operation)) return false;
-    return owner_releases_used(sweep, it, process) < sweep->releases.called[process];
+    return lapsed_back_then(sweep, it, operation) ||
+           owner_releases_used(sweep, it, process) < sweep->releases.called[process];
 }
 
 static void take_moment(struct owner_sweep *sweep, struct owner_configuration *it, const struct operation *operation) {
-    owner_difference_get(sweep, it, operation->process)->releases++;
+    if (!lapsed_back_then(sweep, it, operation)) owner_difference_get(sweep, it, operation->process)->releases++;
     if (sweep->model == MODEL_FENCED_MUTEX) it->dead = !grant_next(sweep, it, operation->value);
 }
 
@@ -227,9 +295,13 @@ static void acquire_returned(struct owner_sweep *sweep, uint32_t index) {
         } else if (it->holder == process && sweep->model == MODEL_REENTRANT_MUTEX) {
             bool moment =
                 owner_can_let_go(sweep, it) && owner_called_between(sweep, process, it->since, sweep->position);
+            moment |= sweep->timed && owner_may_lapse(sweep, it); /* then one release less ends it */
             struct owner_configuration *other = moment ? owner_fork(sweep, each) : NULL;
             if (other) owner_let_go(sweep, other), hold(sweep, other, index);
             sweep->list[each].depth++;
+            uint32_t lapses = lapse_position(sweep, operation);
+            if (operation->lapses != OPERATION_NIL && lapses < sweep->list[each].lapses)
+                sweep->list[each].lapses = lapses;
         } else if (fits_back_then(sweep, it, operation)) {
             struct owner_configuration *other = owner_can_let_go(sweep, it) ? owner_fork(sweep, each) : NULL;
             if (other) owner_let_go(sweep, other), hold(sweep, other, index);
@@ -266,7 +338,11 @@ static void supply_free(struct owner_sweep *sweep, struct owner_supply *supply) 
 
 static void owner_violated(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
-    const char *why = operation->kind != OPERATION_ACQUIRE
+    bool token =
+        sweep->model == MODEL_FENCED_MUTEX && operation->kind == OPERATION_RENEW && operation->value != OPERATION_NIL;
+    const char *why = token ? "with tokens rising, its process does not hold the lock when the token would have to be "
+                              "given, and no acquire of unknown outcome makes up for it"
+                      : operation->kind != OPERATION_ACQUIRE
                           ? "its process does not hold the lock, and no acquire of unknown outcome makes up for it"
                       : sweep->model == MODEL_FENCED_MUTEX
                           ? "with tokens rising, the lock is held by another when it would have to be granted, and no "
@@ -283,13 +359,16 @@ static void owner_called(struct owner_sweep *sweep, uint32_t index) {
     const struct operation *operation = &sweep->timeline->object->list[index];
     bool acquires = operation->kind == OPERATION_ACQUIRE;
     if (timeline_standing(sweep->timeline, operation) == STANDS_FREE) {
-        if (operation->kind == OPERATION_RENEW) return; /* beyond the prefix: it may not have happened */
+        for (size_t each = 0; operation->kind == OPERATION_RENEW && each < sweep->count; each++)
+            renew_lease(sweep, &sweep->list[each], operation);
+        if (operation->kind == OPERATION_RENEW) return;
         (acquires ? &sweep->acquires : &sweep->releases)->called[operation->process]++;
         return;
     }
     if (!limits_more(sweep->limits, sweep->under_way, sweep->under_way_count, sweep->under_way_room)) return;
     sweep->under_way[sweep->under_way_count++] = index;
-    if (!acquires) proof_called(sweep, operation);
+    if (operation->kind == OPERATION_LOSS) loss_called(sweep, operation);
+    else if (!acquires) proof_called(sweep, operation);
 }
 
 /* Takes one event of the prefix: whatever returns there is firm. False: no configuration is left. */
@@ -302,8 +381,9 @@ static bool owner_take(struct owner_sweep *sweep, uint32_t event) {
     }
     for (size_t each = 0; each < sweep->under_way_count; each++)
         if (sweep->under_way[each] == index) sweep->under_way[each] = sweep->under_way[--sweep->under_way_count];
+    if (operation->kind == OPERATION_LOSS) return true;
     if (operation->kind == OPERATION_RELEASE) release_returned(sweep, operation);
-    else if (operation->kind == OPERATION_RENEW) renewal_returned(sweep, index);
+    else if (operation->kind == OPERATION_RENEW) order_returned(sweep), renewal_returned(sweep, index);
     else if (sweep->model == MODEL_FENCED_MUTEX) order_returned(sweep);
     else acquire_returned(sweep, index);
     bool alive = false;
@@ -326,8 +406,8 @@ static void owner_run(struct owner_sweep *sweep) {
                 operation->end > sweep->last_firm[operation->process])
                 sweep->last_firm[operation->process] = operation->end;
         }
-        sweep->list[0] =
-            (struct owner_configuration){.holder = NOBODY, .grant = NOBODY, .tokens = {.newest = OPERATION_NIL}};
+        sweep->list[0] = (struct owner_configuration){
+            .holder = NOBODY, .grant = NOBODY, .tokens = {.newest = OPERATION_NIL, .known = OPERATION_NIL}};
         sweep->count = 1;
         if (sweep->model == MODEL_FENCED_MUTEX) made = token_order_begin(&sweep->order, sweep->timeline, sweep->result);
     }
@@ -382,8 +462,10 @@ void linearizable_owner(struct timeline *timeline, const struct linearizable_set
                                 .leases = settings->leases,
                                 .processes = timeline->processes};
     bool fenced = settings->model == MODEL_FENCED_MUTEX;
+    for (size_t each = 0; each < timeline->object->count; each++)
+        sweep.timed |= timeline->object->list[each].lapses != OPERATION_NIL;
     if (!fenced || token_order_make(&sweep.order, timeline, limits)) owner_run(&sweep);
-    if (fenced && result->status == VERDICT_VIOLATED) bisect(&sweep);
+    if ((fenced || sweep.timed) && result->status == VERDICT_VIOLATED) bisect(&sweep);
     token_order_free(&sweep.order, limits);
     limits_free(limits, sweep.list, sweep.room * sizeof *sweep.list);
     limits_free(limits, sweep.under_way, sweep.under_way_room * sizeof *sweep.under_way);

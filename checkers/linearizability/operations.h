@@ -14,6 +14,7 @@ enum operation_kind {
     OPERATION_ACQUIRE,
     OPERATION_RELEASE,
     OPERATION_RENEW, /* happened only if it was answered ok, by a model in which holds are owned */
+    OPERATION_LOSS,  /* a refused renewal or release that says so: if its process held the lock, that is over now */
     OPERATION_READ,
     OPERATION_WRITE,
     OPERATION_CAS,
@@ -26,13 +27,18 @@ enum operation_kind {
 /* An operation whose outcome is OUTCOME_REFUSED never happened; judging passes it over. Where holds are not owned, the
  * end of a hold's lease is one, too: a release that no process called. */
 struct operation {
-    int64_t value;                   /* token of a grant; what was read or written; what a cas sets */
-    int64_t from;                    /* what a cas expects */
+    int64_t value; /* token of a grant or renewal; what was read or written; what a cas sets */
+    union {
+        int64_t from;   /* what a cas expects */
+        int64_t lapses; /* of a grant or renewal with a lease of known length: the first position at which the hold may
+                           have ended by itself, OPERATION_OPEN: none; without such a lease OPERATION_NIL */
+    };
     uint32_t call, end;              /* positions */
     uint32_t called_at, returned_at; /* the input's own number of the event: index of a record, n-th map of a file */
-    uint32_t process;
+    uint32_t process;                /* that holds by it: its owner, where the input names one */
     uint8_t kind, outcome;
-    uint8_t answer; /* of enum event_type: how it came back, before any policy; EVENT_INVOKE: it did not */
+    uint8_t answer;   /* of enum event_type: how it came back, before any policy; EVENT_INVOKE: it did not */
+    uint8_t nameless; /* an acquire without an owner: no event names one */
 };
 
 enum event_type { EVENT_INVOKE, EVENT_OK, EVENT_FAIL, EVENT_UNKNOWN };
@@ -43,10 +49,16 @@ extern const char *const EVENT_TYPE[];
 struct operation_event {
     enum event_type type;
     enum operation_kind kind;
-    int64_t process;     /* any number; the same process, the same number */
+    int64_t process;   /* any number; the same process, the same number */
+    bool owned;        /* the event names who holds by it, in place of its process: */
+    const char *owner; /* a word, or NULL: */
+    int64_t owner_number;
     const char *object;  /* its name; NULL: that of the open operation, or the only one */
     int64_t value, from; /* OPERATION_NIL: none */
     bool has_value;      /* of a completion: it states the value itself; else that of the invocation stays */
+    bool timed;          /* time_ns is known */
+    int64_t time_ns;     /* of one clock, for all events */
+    int64_t ttl_ns;      /* the length of the lease that was asked for or given; 0: the event names none */
     uint32_t at;         /* the number that evidence names */
 };
 
@@ -56,9 +68,16 @@ enum release_reading { RELEASE_READ_UNKNOWN = 0, RELEASE_READ_NOT_HAPPENED, RELE
 struct policies {
     enum release_reading failed_release; /* of a lock that the releaser had been granted */
     bool timeout_not_happened;           /* an acquire that came back with an unknown outcome never happened */
-    bool leases; /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
-    bool owned;  /* a hold is its process's: renewals are judged, and who judges lets leases end */
-    bool nests;  /* several holds of one process count: re-entrant locks and semaphores */
+    bool leases;       /* a hold may end by itself at any time after it was last confirmed by a grant or renewal */
+    bool refused_lost; /* a process that is refused a renewal or release does not hold the lock any more */
+    bool owned;        /* a hold is its process's: renewals are judged, and who judges lets leases end */
+    bool nests;        /* several holds of one process count: re-entrant locks and semaphores */
+};
+
+/* A lease of known length that is not over yet, of a grant, a renewal or - where holds are not owned - its end. */
+struct operation_lease {
+    int64_t until_ns;
+    uint32_t operation;
 };
 
 /* A lock or register, and what was done to it. */
@@ -68,6 +87,8 @@ struct concurrent_object {
     size_t count, room;
     uint32_t clock; /* position of the last event */
     uint64_t ok, unknown;
+    struct operation_lease *leases;
+    size_t lease_count, lease_room;
 };
 
 struct operations {
@@ -80,7 +101,11 @@ struct operations {
     uint32_t *table; /* of processes, by number */
     size_t table_room;
     uint64_t events;
-    char fault[160]; /* why an event was not taken */
+    bool owners_answered;              /* an owner was named only with the answer */
+    bool timed;                        /* there are leases of known length: */
+    int64_t latest_ns;                 /* the time of the last event */
+    int64_t ttl_least_ns, ttl_most_ns; /* of those that were granted; 0: none was */
+    char fault[160];                   /* why an event was not taken */
 };
 
 enum take_result {
@@ -97,6 +122,8 @@ void operations_end_process(struct operations *operations, int64_t process);
 bool operations_under_way(const struct operations *operations, int64_t process, enum operation_kind *kind);
 /* The input's number of a process, by the index that an operation has of it. */
 int64_t operations_process(const struct operations *operations, uint32_t process);
+/* The word of an owner, by the same index; NULL: it has a number. */
+const char *operations_owner(const struct operations *operations, uint32_t process);
 void operations_end(struct operations *operations);
 
 const char *operation_kind_name(enum operation_kind kind);

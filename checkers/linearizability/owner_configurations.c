@@ -64,7 +64,7 @@ bool owner_is_free_hold(const struct owner_sweep *sweep, const struct owner_conf
 
 bool owner_may_lapse(const struct owner_sweep *sweep, const struct owner_configuration *it) {
     assert(it->holder != NOBODY && it->depth > 0); /* `grant` outlives the hold */
-    return sweep->leases && sweep->timeline->object->list[it->grant].end < sweep->position;
+    return it->lapses <= sweep->position;
 }
 
 bool owner_can_let_go(const struct owner_sweep *sweep, const struct owner_configuration *it) {
@@ -74,6 +74,18 @@ bool owner_can_let_go(const struct owner_sweep *sweep, const struct owner_config
 
 void owner_let_go(struct owner_sweep *sweep, struct owner_configuration *it) {
     if (!owner_may_lapse(sweep, it)) owner_difference_get(sweep, it, it->holder)->releases += it->depth;
+    owner_hold_end(sweep, it);
+}
+
+void owner_hold_end(struct owner_sweep *sweep, struct owner_configuration *it) {
+    struct token_place *place = &it->tokens;
+    if (place->newest < place->known) {
+        /* Before a hold of unknown token there is room for those that it need not have had itself. */
+        uint64_t room = (uint64_t)place->known - (uint64_t)place->newest;
+        if (owner_is_free_hold(sweep, it) && owner_owes_any(it))
+            token_place_add_gap(place, it->since, room, sweep->limits);
+        place->newest = place->known;
+    }
     it->holder = NOBODY;
 }
 
@@ -91,7 +103,9 @@ bool owner_owes_any(const struct owner_configuration *it) {
 bool owner_called_between(const struct owner_sweep *sweep, uint32_t process, uint32_t after, uint32_t before) {
     for (size_t each = 0; each < sweep->under_way_count; each++) {
         const struct operation *operation = &sweep->timeline->object->list[sweep->under_way[each]];
-        if (operation->process != process && operation->call >= after && operation->call < before) return true;
+        /* With leases of known length, an earlier moment may not do: the hold could not end there. */
+        bool called = operation->call < before && (sweep->timed || operation->call >= after);
+        if (operation->process != process && called) return true;
     }
     return false;
 }
@@ -153,11 +167,14 @@ static bool is_as_good(const struct owner_sweep *sweep, const struct owner_confi
                        const struct owner_configuration *other) {
     if (!owner_configurations_uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens))
         return false;
-    if (sweep->leases && one->holder != other->holder) return other->holder == NOBODY && owner_may_lapse(sweep, one);
+    if ((sweep->leases || sweep->timed) && one->holder != other->holder)
+        return other->holder == NOBODY && owner_may_lapse(sweep, one);
     bool lacks_token = sweep->model == MODEL_FENCED_MUTEX && one->tokens.newest >= other->tokens.newest;
     if (lacks_token && other->holder != NOBODY && one->holder != other->holder) return false;
     if (one->holder == NOBODY || one->holder != other->holder) return true;
     if (sweep->leases && one->depth < other->depth) return false;
+    /* A renewal may make either last longer, and then it matters how many releases end it. */
+    if (sweep->timed && (one->depth != other->depth || one->lapses > other->lapses)) return false;
     return one->since >= other->since || !owner_called_between(sweep, one->holder, one->since, other->since);
 }
 

@@ -18,6 +18,7 @@ struct owner_configuration {
     uint32_t holder, depth; /* a process, or NOBODY; acquires that it has not released */
     uint32_t since;         /* position at which the hold began */
     uint32_t grant;         /* the operation with which it began: an acquire, or the renewal that shows a free one */
+    uint32_t lapses;        /* the first position at which it may have ended by itself; OPERATION_OPEN: none */
     bool dead;              /* it explains no more: to be dropped */
     struct owner_difference *differences;
     size_t difference_count, difference_room;
@@ -35,7 +36,8 @@ struct owner_sweep {
     struct limits *limits;
     struct linearizable_result *result;
     enum model model;
-    bool leases;   /* a hold may end by itself once its grant was answered */
+    bool leases;   /* a hold may end by itself once its grant was answered, unless the length of its lease is known */
+    bool timed;    /* there are leases of known length */
     bool keep_all; /* for tests: no configuration is dropped for another */
     uint32_t processes, position;
     struct owner_supply releases, acquires;
@@ -66,6 +68,8 @@ bool owner_may_lapse(const struct owner_sweep *sweep, const struct owner_configu
 /* ... or are there enough free releases to end it? Ends it, by itself if it may. */
 bool owner_can_let_go(const struct owner_sweep *sweep, const struct owner_configuration *it);
 void owner_let_go(struct owner_sweep *sweep, struct owner_configuration *it);
+/* The hold is over: a later grant needs a larger token than any that it had. */
+void owner_hold_end(struct owner_sweep *sweep, struct owner_configuration *it);
 
 /* Was an operation that is under way, of another process, called after one position and before another? */
 bool owner_called_between(const struct owner_sweep *sweep, uint32_t process, uint32_t after, uint32_t before);

@@ -34,6 +34,22 @@ void token_place_free(struct token_place *place, struct limits *limits) {
     limits_free(limits, place->gaps, place->gap_room * sizeof *place->gaps);
 }
 
+/* A grant comes before each renewal that stated its token, or a larger one. */
+static void renewals_bound(struct token_order *order, const struct timeline *timeline) {
+    const struct operation *list = timeline->object->list;
+    for (uint32_t each = 0; each < timeline->object->count; each++) {
+        bool states = list[each].kind == OPERATION_RENEW && list[each].value != OPERATION_NIL;
+        if (!states || timeline_standing(timeline, &list[each]) != STANDS_FIRM) continue;
+        uint32_t low = 0, high = order->count; /* the grants below `high` have larger tokens, from some place on */
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (list[order->grants[middle]].value <= list[each].value) low = middle + 1;
+            else high = middle;
+        }
+        while (low-- > 0 && order->deadlines[low] > list[each].end) order->deadlines[low] = list[each].end;
+    }
+}
+
 bool token_order_begin(struct token_order *order, const struct timeline *timeline, struct linearizable_result *result) {
     const struct operation *list = timeline->object->list;
     const uint32_t *sorted = order->grants + order->all;
@@ -46,13 +62,16 @@ bool token_order_begin(struct token_order *order, const struct timeline *timelin
         if (list[order->grants[each]].end < earliest) earliest = list[order->grants[each]].end;
         order->deadlines[each] = earliest;
     }
+    renewals_bound(order, timeline);
     for (uint32_t each = 0; each < order->count; each++) {
         uint32_t index = order->grants[each];
         if (list[index].call < order->deadlines[each]) continue;
-        linearizable_violate(result, index, timeline->prefix, "a larger token had been granted before it was called");
-        for (uint32_t other = each; other < order->count; other++)
-            if (list[order->grants[other]].end == order->deadlines[each])
-                linearizable_block(result, order->grants[other]);
+        uint32_t before = timeline->events[order->deadlines[each]] / 2;
+        linearizable_violate(result, index, timeline->prefix,
+                             list[before].kind == OPERATION_RENEW
+                                 ? "a renewal had stated its token, or a larger one, before it was called"
+                                 : "a larger token had been granted before it was called");
+        linearizable_block(result, before);
         return false;
     }
     return true;
@@ -73,7 +92,8 @@ bool token_place_take_gap(struct token_place *place, uint32_t start) {
 }
 
 bool token_place_is_as_good(const struct token_place *one, const struct token_place *other) {
-    if (one->next != other->next || one->newest > other->newest || one->gap_count != other->gap_count) return false;
+    if (one->next != other->next || one->newest > other->newest || one->known > other->known) return false;
+    if (one->gap_count != other->gap_count) return false;
     for (size_t each = 0; each < one->gap_count; each++)
         if (one->gaps[each].end != other->gaps[each].end || one->gaps[each].room < other->gaps[each].room) return false;
     return true;

@@ -12,7 +12,7 @@ struct token_gap {
 
 /* The firm acquires of the prefix in the order of tokens. */
 struct token_order {
-    uint32_t *grants, *deadlines; /* until when each must be done */
+    uint32_t *grants, *deadlines; /* until when each must be done: before a larger token, or a renewal with one */
     uint32_t count, all;          /* in this prefix; in the whole history, whose order stands behind it in `grants` */
     uint32_t due;                 /* the first whose deadline has not come */
 };
@@ -21,6 +21,7 @@ struct token_order {
 struct token_place {
     uint32_t next;  /* the first acquire that has not happened */
     int64_t newest; /* token; of the unknown ones that were taken since the last known one, as small as can be */
+    int64_t known; /* the largest token that a grant or a renewal has stated; below `newest` or a renewal of the hold */
     struct token_gap *gaps;
     size_t gap_count, gap_room;
 };

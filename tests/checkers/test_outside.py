@@ -90,7 +90,7 @@ def test_forms_that_edn_has(tmp_path: Path, text: str) -> None:
         ('{:type "x', 7, "a string that does not end"),
         ("{:x " + "[" * 2000, 4 + 999, "nested deeper than 1000"),
         ("{:x {:a}}", 4, "no value"),
-        ("{:type :ok :owner :x :f :acquire :process 0}", 18, ":owner must be a number"),
+        ("{:type :ok :owner [] :f :acquire :process 0}", 18, ":owner must be a name"),
     ],
 )
 def test_edn_that_is_refused(tmp_path: Path, text: str, byte: int, words: str) -> None:
@@ -142,7 +142,15 @@ HEAD = "{:type :invoke, :f :acquire, :process 0"
         ('{:type @"invoke", :f :acquire, :process 0}', ":type must be"),
         ('{:type :invoke, :f @"acquire", :process 0}', ":f must be"),
         ("@{:type :invoke, :process 0, :error 1}", "a map without :f"),
-        (HEAD + ", :owner @nil}", ":owner must be a number"),
+        (HEAD + ", :owner @nil}", ":owner must be a name"),
+        (HEAD + ', :owner @""}', ":owner must be a name"),
+        (HEAD + ", :owner @:" + 254 * "n" + "}", ":owner must be a name"),
+        (HEAD + ", :time 1, :ttl @0}", ":ttl must be the length of a lease"),
+        (HEAD + ', :time 1, :ttl @"30s"}', ":ttl must be the length of a lease"),
+        (HEAD + ", :time 1, :ttl @9223372036855}", ":ttl must be the length of a lease"),
+        ("@" + HEAD + ", :ttl 1}", "a lease's length needs the time of every event"),
+        (HEAD + ", :time 5, :ttl 1} @{:type :ok, :f :acquire, :process 0}", "needs the time of every event"),
+        (HEAD + ", :time 5, :ttl 1} @{:type :ok, :f :acquire, :process 0, :time 4}", "before that of an event above"),
         (HEAD + ", :lock @{}}", ":lock must be a name"),
         (HEAD + ', :lock @""}', ":lock must be a name"),
         (HEAD + ", :lock @:" + 254 * "n" + "}", ":lock must be a name"),
@@ -349,6 +357,92 @@ def test_tokens_owners_and_locks(tmp_path: Path) -> None:
     assert status(linearized(strangers, "--model=fenced-mutex")) == "violated"
 
 
+def operations(*lines: str) -> str:
+    """ "0 acquire ok :owner 1": both events of an operation, one after the other. What comes before "|" is for the
+    invocation alone, what comes after it for the answer alone."""
+    text = ""
+    for line in lines:
+        process, f, answer, *rest = line.split(" ", 3)
+        before, _, after = (rest[0] if rest else "").partition("|")
+        both = "" if "|" in line else before
+        text += f"{{:type :invoke, :process {process}, :f :{f} {before}}}\n"
+        text += f"{{:type :{answer}, :process {process}, :f :{f} {after or both}}}\n"
+    return text
+
+
+@pytest.mark.parametrize("owner, other", ((":a", ":b"), ('"A"', '"B"'), ("a", "b"), ("-7", "8"), ('"7"', "7")))
+def test_an_owner_is_a_word_or_a_number(tmp_path: Path, owner: str, other: str) -> None:
+    """Processes 1 and 2 speak for it. The word "7" is another one than the number."""
+    path = tmp_path / "h.edn"
+    lines = [f"1 acquire ok :owner {owner}", f"2 release ok :owner {owner}", f"1 acquire ok :owner {other}"]
+    assert status(linearized(written(path, operations(*lines)), "--model=owner-mutex")) == "holds"
+    lines = [f"1 acquire ok :owner {owner}", f"2 release ok :owner {other}"]
+    said = linearized(written(path, operations(*lines)), "--model=owner-mutex")
+    assert status(said) == "violated"
+    name = f"process {other}" if other.lstrip("-").isdigit() else other.strip(':"')
+    assert f"{name}'s release (events 2 to 3)" in said["verdict"]["linearizable"]["evidence"][0]["text"]
+
+
+@pytest.mark.parametrize("lock, other", ((":a", ":b"), ('"A"', '"B"'), ("a", "b"), ("7", "8")))
+def test_a_lock_is_a_word_or_a_number(tmp_path: Path, lock: str, other: str) -> None:
+    for second, expected in ((other, "holds"), (lock, "violated")):
+        text = operations(f"1 acquire ok :lock {lock}", f"2 acquire ok :lock {second}")
+        assert status(linearized(written(tmp_path / "h.edn", text), "--model=owner-mutex")) == expected
+
+
+def test_an_owner_that_only_the_answer_names(tmp_path: Path) -> None:
+    """As of a lock service that makes a session for each grant."""
+    path = tmp_path / "h.edn"
+    granted = '1 acquire ok |:owner "A"'
+    for release, expected in (
+        ('2 release ok :owner "A"', "holds"),
+        ("1 release ok", "holds"),  # the process speaks for the owner that it was given
+        ('1 release ok |:owner "A"', "holds"),
+        ('1 release ok :owner "B"', "violated"),
+        ("2 release ok", "violated"),
+    ):
+        said = linearized(written(path, operations(granted, release)), "--model=owner-mutex")
+        assert status(said) == expected, release
+    both = operations(granted, '2 acquire ok |:owner "B"')
+    assert status(linearized(written(path, both), "--model=owner-mutex")) == "violated"
+    again = operations(granted, '1 acquire ok |:owner "A"')
+    assert status(linearized(written(path, again), "--model=reentrant-mutex")) == "holds"
+    another = operations(granted, '1 acquire ok |:owner "B"')
+    assert status(linearized(written(path, another), "--model=reentrant-mutex")) == "violated"
+
+
+def test_a_grant_without_an_answer_may_be_anybodys_where_answers_name_the_owner(tmp_path: Path) -> None:
+    path = tmp_path / "h.edn"
+    lines = ['1 acquire ok |:owner "A"', '1 release ok :owner "A"', "2 acquire info", '3 renew ok :owner "B"']
+    said = linearized(written(path, operations(*lines)), "--model=owner-mutex")
+    assert status(said) == "inconclusive"
+    assert "the renew of event 6 is of an owner that may have been granted the lock by the acquire of event 4" in str(
+        said
+    )
+    lines[2] = "2 acquire fail"
+    assert status(linearized(written(path, operations(*lines)), "--model=owner-mutex")) == "violated"
+    lines[2] = '2 acquire info |:owner "C"'
+    assert status(linearized(written(path, operations(*lines)), "--model=owner-mutex")) == "violated"
+    lines[2:] = ["2 acquire info", '3 acquire ok |:owner "B"', '4 acquire ok |:owner "C"']
+    assert status(linearized(written(path, operations(*lines)), "--model=owner-mutex")) == "violated"
+
+
+@pytest.mark.parametrize(
+    "events, words",
+    (
+        (["1+:owner 1", "2+:owner 1"], "its owner has another operation under way"),
+        (["1+:owner 1", "1=:owner 2"], "it completes an operation of another owner"),
+        (["1+", "2+:owner :a", "1=:owner :a"], "its owner had another operation under way"),
+        (["1+", "2+:owner :a", "2=:owner :a", "1=:owner :a"], "its owner had another operation under way"),
+    ),
+)
+def test_an_owner_does_one_operation_at_a_time(tmp_path: Path, events: list[str], words: str) -> None:
+    types = {"+": "invoke", "=": "ok"}
+    text = "".join(f"{{:type :{types[it[1]]}, :process {it[0]}, :f :acquire, {it[2:]}}}" for it in events)
+    said = refusal(written(tmp_path / "h.edn", text))
+    assert words in said and f"byte {text.rindex('{')}: " in said, said
+
+
 def test_an_acquire_that_says_that_it_timed_out_may_have_been_granted(tmp_path: Path) -> None:
     text = "{:type :invoke, :process 0, :f :acquire} {:type :fail, :process 0, :f :acquire, :error ERROR}\n"
     text += "{:type :invoke, :process 0, :f :release} {:type :ok, :process 0, :f :release}\n"
@@ -409,6 +503,165 @@ def test_leases_in_a_history_of_any_form(tmp_path: Path) -> None:
     assert status(linearized(path, "--model=owner-mutex", "--leases")) == "holds"
     path = write_events(tmp_path / "h.edn", "0+lock 0=lock 1+lock 1=lock 0+renew 0=renew")
     assert status(linearized(path, "--model=owner-mutex", "--leases")) == "violated"
+
+
+def timed(*words: str, ttl: str = "") -> str:
+    """ "2s 1+acquire": an event of process 1 two seconds after the beginning. `ttl`: of each grant, in ms."""
+    types, text = {"+": "invoke", "=": "ok", "-": "fail"}, ""
+    for at, event in zip(words[::2], words[1::2], strict=True):
+        f, _, more = event[2:].partition(":")
+        more = f":{more}" if more else f":ttl {ttl}" if ttl and f == "acquire" and event[1] == "=" else ""
+        time = int(float(at.removesuffix("s")) * 1e9)
+        text += f"{{:type :{types[event[1]]}, :process {event[0]}, :f :{f}, :time {time}, {more}}}\n"
+    return text
+
+
+FIRST = ("0s", "1+acquire", "1s", "1=acquire")
+
+
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex", "mutex", "semaphore"))
+@pytest.mark.parametrize(
+    "taken, expected",
+    (("2", "violated"), ("29.997", "violated"), ("29.998", "holds"), ("30", "holds"), ("31", "holds")),
+)
+def test_a_lease_of_known_length_ends_no_sooner(tmp_path: Path, model: str, taken: str, expected: str) -> None:
+    """It runs from the call on, at least; servers' clocks have a grain of 2 ms. It ends by itself without --leases, and
+    with it no sooner."""
+    text = timed(*FIRST, "1.5s", "2+acquire", f"{taken}s", "2=acquire", ttl="30000")
+    for words in ([], ["--leases"]):
+        said = linearized(written(tmp_path / "h.edn", text), "--model", model, *words)
+        assert status(said) == expected, words
+        assert "leases of 30000 to 30000 ms" in said["sentence"]
+    asked = "".join(line.replace(":ttl 30000", "").replace("}", ":ttl 30000}" if ":invoke" in line else "}") + "\n"
+                    for line in text.splitlines())  # fmt: skip
+    assert status(linearized(written(tmp_path / "h.edn", asked), "--model", model)) == expected
+
+
+@pytest.mark.parametrize("model", ("owner-mutex", "reentrant-mutex", "mutex", "semaphore"))
+def test_a_renewal_begins_the_lease_anew(tmp_path: Path, model: str) -> None:
+    renewed = (*FIRST, "20s", "1+renew", "21s", "1=renew", "22s", "2+acquire")
+    for taken, expected in (("31", "violated"), ("49.9", "violated"), ("50", "holds")):
+        text = timed(*renewed, f"{taken}s", "2=acquire", ttl="30000")
+        assert status(linearized(written(tmp_path / "h.edn", text), "--model", model)) == expected, taken
+    shorter = timed(
+        *(word + ":ttl 5000" if word == "1=renew" else word for word in renewed), "25s", "2=acquire", ttl="30000"
+    )
+    assert status(linearized(written(tmp_path / "h.edn", shorter), "--model", model)) == "holds"
+    refused = timed(*(word.replace("1=renew", "1-renew") for word in renewed), "31s", "2=acquire", ttl="30000")
+    assert status(linearized(written(tmp_path / "h.edn", refused), "--model", model)) == "holds"
+
+
+def test_a_renewal_that_is_answered_after_the_lock_was_taken_over(tmp_path: Path) -> None:
+    """It was made before, so the lease ran on; it is the renewal's answer that shows it."""
+    text = timed(*FIRST, "29s", "1+renew", "30s", "2+acquire", "31s", "2=acquire", "33s", "1=renew", ttl="30000")
+    said = linearized(written(tmp_path / "h.edn", text), "--model=owner-mutex")
+    assert said["verdict"]["linearizable"]["evidence"][0]["prefix"] == 5
+    before = text.replace("29000000000", "1500000000").replace("33000000000", "31000000000").splitlines(keepends=True)
+    before[4], before[5] = before[5], before[4]
+    assert status(linearized(written(tmp_path / "h.edn", "".join(before)), "--model=owner-mutex")) == "violated"
+    late = timed(*FIRST, "1.5s", "1+renew", "30s", "2+acquire", "32s", "2=acquire", "33s", "1=renew", ttl="30000")
+    assert status(linearized(written(tmp_path / "h.edn", late), "--model=owner-mutex")) == "holds"
+
+
+def test_a_lease_that_is_over_proves_nothing_of_a_later_renewal(tmp_path: Path) -> None:
+    taken = (*FIRST, "31s", "2+acquire", "32s", "2=acquire")
+    text = timed(*taken, "33s", "1+renew", "34s", "1=renew", ttl="30000")
+    assert status(linearized(written(tmp_path / "h.edn", text), "--model=owner-mutex")) == "violated"
+    text = timed(*taken, "33s", "2+release", "34s", "2=release", "35s", "1+acquire", "36s", "1=acquire", ttl="30000")
+    for model in ("owner-mutex", "mutex"):
+        assert status(linearized(written(tmp_path / "h.edn", text), "--model", model)) == "holds"
+
+
+def test_leases_of_known_length_cannot_be_written(tmp_path: Path) -> None:
+    path = written(tmp_path / "h.edn", timed(*FIRST, ttl="30000"))
+    assert "leases cannot be written" in refusal(path, "--write=porcupine")
+
+
+# --- tokens of renewals ---
+
+
+@pytest.mark.parametrize(
+    "events, expected",
+    (
+        ("1=acquire:10 1=renew:20 1=release 2=acquire:15", "violated"),
+        ("1=acquire:10 1=renew:20 1=release 2=acquire:20", "violated"),
+        ("1=acquire:10 1=renew:20 1=release 2=acquire:21", "holds"),
+        ("1=acquire:10 1=renew:10 1=release 2=acquire:11", "holds"),
+        ("1=acquire:10 1=renew:nil 1=release 2=acquire:11", "holds"),
+        ("1=acquire:10 1=renew:9", "violated"),
+        ("1=acquire:10 1=renew:12 1=renew:11", "violated"),
+        ("1=acquire:10 1=renew:12 1=renew:12 1=release 2=acquire:13", "holds"),
+        ("1=acquire:10 1+renew 2+acquire 1.renew:20 1=release 2.acquire:15", "violated"),  # it waits all the time
+        ("1=acquire:10 1+renew 2+acquire 1.renew:14 1=release 2.acquire:15", "holds"),
+        ("2?acquire 1=acquire:10 1=renew:20 1=release 2=release 1=acquire:21", "violated"),  # 2's has none above 20
+        ("2?acquire 1=acquire:10 1=renew:20 1=release 2=release 1=acquire:22", "holds"),
+        ("2?acquire 1=acquire:10 1?release 2=renew:12 2=release 1=acquire:12", "violated"),
+        ("2?acquire 1=acquire:10 1?release 2=renew:12 2=release 1=acquire:13", "holds"),
+        ("2?acquire 1=acquire:10 1?release 2=renew:10", "violated"),
+    ),
+)
+def test_the_token_of_a_renewal_is_judged(tmp_path: Path, events: str, expected: str) -> None:
+    """It is that of the hold, or a larger one; and a later grant has one that is larger still."""
+    words = []
+    for event in events.split():  # "1=acquire:10": invoked and answered; "1.acquire:10": answered
+        f = event[2:].partition(":")[0]
+        words += [f"{event[0]}+{f}"] if event[1] in "=?" else []
+        words += [event.replace(".", "=")]
+    path = write_events(tmp_path / "h.edn", " ".join(words))
+    for words_ in ([], ["--leases"]):
+        assert status(linearized(path, "--model=fenced-mutex", *words_)) == expected
+    assert status(linearized(path, "--model=owner-mutex")) == "holds"  # where tokens do not count
+
+
+# --- refused, and granted afterwards ---
+
+
+@pytest.mark.parametrize(
+    "refused, then", (("refresh", "refresh"), ("refresh", "unlock"), ("unlock", "refresh")), ids=" then ".join
+)
+def test_what_is_granted_after_a_refusal_is_a_matter_of_reading(tmp_path: Path, refused: str, then: str) -> None:
+    """The three histories that AtlasDB's own checker of a process in isolation refuses (its unit tests have them)."""
+    events = ("1+lock:bob", "1=lock:t", f"1+{refused}:bob", f"1={refused}:", f"1+{then}:bob", f"1={then}:t")
+    path = atlas(tmp_path / "h.json", *events)
+    assert status(linearized(path, "--model=owner-mutex")) == "holds"
+    said = linearized(path, "--model=owner-mutex", "--refused-renewal=lost")
+    assert status(said) == "violated"
+    assert said["policies"]["refused_renewal"] == "lost"
+    assert "refused renewals and releases as lost" in said["sentence"]
+    again = atlas(path, *events[:4], "1+lock:bob", "1=lock:u", *events[4:])
+    assert status(linearized(again, "--model=owner-mutex", "--refused-renewal=lost")) == "holds"
+    other = atlas(path, *events[:4], "1+lock:eve", "1=lock:u", *events[4:])
+    assert status(linearized(other, "--model=owner-mutex", "--refused-renewal=lost")) == "violated"
+
+
+def test_what_a_refusal_that_says_lost_means(tmp_path: Path) -> None:
+    path = tmp_path / "h.edn"
+    lost = "--refused-renewal=lost"
+    for model in ("owner-mutex", "reentrant-mutex", "fenced-mutex"):
+        # Another client may be granted it, whatever the lease; not before the refused call.
+        taken = write_events(path, "1+acquire 1=acquire:1 1+renew 1-renew 2+acquire 2=acquire:2")
+        assert [status(linearized(taken, "--model", model, each)) for each in (lost, "--refused-renewal=unknown")] == [
+            "holds",
+            "violated",
+        ]
+        before = write_events(path, "1+acquire 1=acquire:1 2+acquire 2=acquire:2 1+renew 1-renew")
+        assert status(linearized(before, "--model", model, lost)) == "violated"
+        during = write_events(path, "1+acquire 1=acquire:1 1+renew 2+acquire 2=acquire:2 1-renew")
+        assert status(linearized(during, "--model", model, lost)) == "holds"
+        # Of another lease that was over, nothing is required; an answer that did not come says nothing.
+        silent = write_events(path, "1+acquire 1=acquire:1 1+renew 1?renew 1+renew 1=renew")
+        assert status(linearized(silent, "--model", model, lost)) == "holds"
+        never = write_events(path, "2+acquire 2=acquire:1 1+renew 1-renew 2+renew 2=renew")
+        assert status(linearized(never, "--model", model, lost)) == "holds"
+        # A release that failed as the policy says otherwise is read as that says.
+        released = write_events(path, "1+acquire 1=acquire:1 1+release 1-release 1+renew 1=renew")
+        assert status(linearized(released, "--model", model, lost)) == "violated"
+        assert status(linearized(released, "--model", model, lost, "--release-policy=not-happened")) == "holds"
+    deep = write_events(path, "1+acquire 1=acquire 1+acquire 1=acquire 1+renew 1-renew 2+acquire 2=acquire")
+    assert status(linearized(deep, "--model=reentrant-mutex", lost)) == "holds"
+    mutex = write_events(path, "1+acquire 1=acquire 1+renew 1-renew 2+acquire 2=acquire")
+    assert [status(linearized(mutex, "--model=mutex", *words)) for words in ([lost], [])] == ["holds", "violated"]
+    assert "refusals read as lost cannot be written" in refusal(mutex, "--write=edn", lost)
 
 
 @pytest.mark.parametrize(

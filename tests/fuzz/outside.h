@@ -33,8 +33,11 @@ static inline void fuzz_outside(const uint8_t *data, size_t size,
     struct text text;
     struct limits limits;
     struct operations operations;
-    struct policies policies = {
-        .failed_release = size % 3, .leases = size % 2, .owned = size % 7 < 4, .nests = size % 5 == 0};
+    struct policies policies = {.failed_release = size % 3,
+                                .leases = size % 2,
+                                .owned = size % 7 < 4,
+                                .nests = size % 5 == 0,
+                                .refused_lost = size % 11 < 5};
     FILE *in = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
     if (!in) return;
     limits_begin(&limits, FUZZ_MEMORY, FUZZ_TIME_NS);

@@ -136,6 +136,12 @@ func (it settings) happen(now state, in input) []state {
 		if now.owner != in.Client {
 			return nil
 		}
+		if it.model == "fenced-mutex" && in.Value != nil {
+			if *in.Value < now.value {
+				return nil
+			}
+			now.value = *in.Value
+		}
 		return []state{now}
 	case "answered":
 		now.answered = now.answered || now.grant == in.number
@@ -187,14 +193,14 @@ func (it settings) judge(lines []line) bool {
 	for number, each := range lines {
 		in := input{each, number + 1}
 		history = append(history, porcupine.Operation{Input: in, Call: 4 * each.Call, Return: 4 * each.Return})
-		if each.Kind != "acquire" || each.Outcome != "ok" {
+		if each.Outcome != "ok" {
 			continue
 		}
-		if each.Value != nil {
+		if each.Value != nil && (each.Kind == "acquire" || each.Kind == "renew") {
 			it.largest = max(it.largest, *each.Value)
 			it.smallest = min(it.smallest, *each.Value)
 		}
-		if it.leases {
+		if it.leases && each.Kind == "acquire" {
 			in.Kind = "answered"
 			at := 4 * each.Return
 			history = append(history, porcupine.Operation{Input: in, Call: at + 1, Return: at + 2})

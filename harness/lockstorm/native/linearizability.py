@@ -22,6 +22,7 @@ class LinearizeSettings:
     initial: str | None = None
     release_policy: str | None = None
     acquire_timeout: str | None = None
+    refused_renewal: str | None = None
     leases: bool = False
     memory_limit: float | None = None
     time_limit_ms: int | None = None

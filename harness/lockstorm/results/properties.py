@@ -40,3 +40,4 @@ def is_asked(name: str, required: Iterable[str]) -> bool:
 
 RELEASE_POLICIES = ("not-happened", "released", "unknown")
 ACQUIRE_POLICIES = ("not-happened", "unknown")
+REFUSAL_POLICIES = ("unknown", "lost")

@@ -12,7 +12,7 @@ from lockstorm.cli.options import duration_option, field_options, json_option
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.native.linearizability import MODELS, LinearizeSettings, linearize, needs_model
 from lockstorm.report.story import policy_sentence, policy_table, sentence_text, verdict_table
-from lockstorm.results.properties import ACQUIRE_POLICIES, RELEASE_POLICIES
+from lockstorm.results.properties import ACQUIRE_POLICIES, REFUSAL_POLICIES, RELEASE_POLICIES
 from lockstorm.results.verdict import property_verdict
 from lockstorm.scenario.play import judge_file
 from lockstorm.trial.settings import TrialSettings
@@ -37,6 +37,12 @@ from lockstorm.trial.settings import TrialSettings
 @click.option("--model", type=click.Choice(MODELS), help="Judge whether the history is linearizable as this model.")
 @click.option("--permits", type=click.IntRange(1), help="With --model semaphore: its number of permits. Default: 1.")
 @click.option("--initial", metavar="N|nil", help="With --model register: its initial value.")
+@click.option(
+    "--refused-renewal",
+    type=click.Choice(REFUSAL_POLICIES),
+    help="With --model: read a refused renewal or release as this; lost: its client does not hold the lock any more. "
+    "Default: unknown.",
+)
 @click.option("--leases", is_flag=True, help="With --model: let a hold expire when no operation confirms it any more.")
 @click.option(
     "--memory-limit",
