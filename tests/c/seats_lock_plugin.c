@@ -1,5 +1,6 @@
 /* A plug-in for tests: a semaphore whose permits have leases, in a sorted set by the end of each, by the server's
- * clock. Its mistake, which nobody sees with one permit: OLDEST  a release gives back the permit that ends first, of any client */
+ * clock. Its mistake, which nobody sees with one permit:
+ *   OLDEST  a release gives back the permit that ends first, of any client */
 #include <stdio.h>
 
 #include "lockstorm.h"

@@ -194,12 +194,41 @@ def test_every_lock_has_faults_that_the_explorer_knows() -> None:
 def test_a_campaign_is_planned_again_from_its_key(lock: str) -> None:
     plan = plan_search(SearchRequest(lock, schedules=5))
     again = plan_search(msgspec.convert({**plan.key, "schedules": 5}, SearchRequest))
-    assert (again.key, again.budget, again.required, again.context) == (
+    assert (again.key, again.budget, again.required, again.steadily, again.context) == (
         plan.key,
         plan.budget,
         plan.required,
+        plan.steadily,
         plan.context,
     )
+
+
+def test_one_finding_does_not_hide_the_others(tmp_path: Path) -> None:
+    """A lock with two mistakes: the one that is excepted is shown, and the search goes on to the other (issue #55)."""
+    lock = f"plugin:{one_mistake(tmp_path, 'owned', 'SHORT', 'WAITERS_KEEP', 'TOKEN_EXPIRES')}"
+    both = searched(lock, 300, excepted="lease")
+    assert both["exit"] == 1 and blamed(both) == {"fencing"}, both["sentence"]
+    assert "lease" not in both["required"] and "--except lease" in both["replay"]
+    kept = plan_search(SearchRequest(lock, excepted="lease/premature-grant,fencing"))
+    assert "lease/late_renewal" in kept.required
+    assert not {"lease/premature_grant", "fencing/falling_token"} & {*kept.required}
+    whole = plan_search(SearchRequest(lock, faults="none", require="lease,liveness", excepted="lease/late_write"))
+    assert "lease" not in whole.required and {"liveness", "lease/premature_grant"} <= {*whole.required}
+    steady = SearchRequest("set-nx-px-renew", excepted="mutual_exclusion")
+    assert plan_search(steady).steadily == ()
+
+
+@pytest.mark.parametrize(
+    ("excepted", "said"),
+    [
+        ("mutual_exclusion", "--except mutual_exclusion: it is not required"),
+        ("nonsense", "nonsense"),
+        ("ownership,liveness,lease", "leaves nothing"),
+    ],
+)
+def test_what_is_not_required_cannot_be_excepted(excepted: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        plan_search(SearchRequest("set-nx-px", excepted=excepted))
 
 
 def said_of(require: str) -> str:

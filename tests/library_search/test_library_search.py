@@ -78,6 +78,21 @@ def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
     return search_json(library_plan(adapter, **chosen))
 
 
+def test_one_broken_promise_does_not_hide_the_others(tmp_path: Path) -> None:
+    """Half a lease, and tokens that fall: what is excepted does not end the search (issue #55)."""
+    adapter = planted(tmp_path, *MISTAKES["half a lease"][:2])
+    text = Path(adapter).read_text()
+    was, becomes, promise = MISTAKES["falling tokens"]
+    assert was in text
+    Path(adapter).write_text(text.replace(was, becomes))
+    excepted = ",".join(name for name in PROMISES if name.startswith("lease") or name == "mutual_exclusion")
+    result = searched(adapter, schedules=SCHEDULES, excepted=excepted)
+    assert result["exit"] == 1 and result["found"]["violates"] == [promise], result["sentence"]
+    assert "lease-too-short" not in result["required"]
+    with pytest.raises(UsageError, match="leaves nothing"):
+        library_plan(adapter, require=promise, excepted=promise)
+
+
 @pytest.mark.lengthy("plays a hundred schedules")
 def test_a_right_library_is_not_accused() -> None:
     result = searched("redis-py", schedules=100)

@@ -63,7 +63,19 @@ TURNS_OF_LOSS = 2  # the first command of a client after its connection was lost
 TURNS_OF_ORDER = 2  # all clients ask at the same moment first, and only later one after the other
 WORK_PARTS = 50  # a client works for this part of a lease between its read and its write
 OPTIONS_OF_LIBRARIES = (
-    *("seed", "faults", "schedules", "seconds", "shard", "lease_ms", "permits", "require", "forms", "server"),
+    *(
+        "seed",
+        "faults",
+        "schedules",
+        "seconds",
+        "shard",
+        "lease_ms",
+        "permits",
+        "require",
+        "excepted",
+        "forms",
+        "server",
+    ),
     *("workers", "keep_going", "strategy", "deviations"),
 )
 WAIT_LEASES = 20  # how long a client waits for the lock, so that a schedule ends although nobody releases it
@@ -171,6 +183,12 @@ class SearchRequest:
         "of this kind violates. Default otherwise: mutual_exclusion, integrity, and fencing if the lock gives tokens.",
         metavar="PROPERTY[/SORT],…",
     )
+    excepted: str | None = option(
+        "--except",
+        "Of what is required by default or with --require, all but these: properties, sorts of their violations, or "
+        "with --adapter promises. So that a finding that is known does not end the search before others are found.",
+        metavar="PROPERTY[/SORT],…",
+    )
     forms: str | None = option(
         "--forms",
         "With --adapter: draw acquires of these forms only, as the adapter's hello names them, separated by "
@@ -243,8 +261,9 @@ class SearchPlan:
             "seed": request.seed,
             "lease_ms": context.lease_ms,
             "faults": USUAL if self.is_usual else faults or "none",
-            "require": ",".join(self.required),
+            "require": _required_key(self),
             "keep_going": request.keep_going,
+            "excepted": request.excepted,
             "build": _build_of(self.lock),
             "server": request.server,
         }
@@ -260,6 +279,13 @@ class SearchPlan:
         if request.strategy == EXHAUSTIVE:
             key["deviations"] = request.deviations or DEVIATIONS_USUAL
         return {name: value for name, value in key.items() if value is not None}
+
+
+def _required_key(plan: SearchPlan) -> str | None:
+    request = plan.request
+    if requires_usual(request) and isinstance(plan.context, ScheduleContext):
+        return USUAL  # what is required of steady schedules has no other name
+    return request.require or (None if request.excepted else ",".join(plan.required))
 
 
 def plan_search(request: SearchRequest) -> SearchPlan:
@@ -290,7 +316,7 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
         ),
         budget=budget,
         faults_total=total,
-        required=required_promises(request.require),
+        required=_all_but(required_promises(request.require), _excepted_promises(request.excepted)),
         steadily=(),
         schedules=request.schedules or SCHEDULES_MOST,
         seconds=request.seconds or (0 if request.schedules else SECONDS_OF_LIBRARY),
@@ -332,7 +358,7 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
     _check_strategy(request)
     by_traits = chooses_faults(request.faults)
     budget = dict.fromkeys(usual_faults(lock), USUAL_TOTAL) if by_traits else fault_budget(str(request.faults))
-    required = required_properties(request, lock, store)
+    required, steadily = _required(request, lock, store)
     if request.extends and not lock.renewable:
         raise UsageError(f"--extends is for locks that their holders can extend, and {lock.name} is not one")
     names = {*map(property_of, required)}
@@ -354,7 +380,7 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
         budget=budget,
         faults_total=USUAL_TOTAL if by_traits else 0,
         required=required,
-        steadily=_steadily(request, lock),
+        steadily=steadily,
         schedules=request.schedules or SCHEDULES_MOST,
         seconds=SECONDS_USUAL if unlimited else request.seconds or 0,
         workers=_workers(request),
@@ -493,21 +519,54 @@ def replayed_properties(lock: LockEntry, permits: int | None) -> tuple[str, ...]
     return tuple(name for name in with_capacity(USUALLY, permits) if name != "fencing" or lock.token)
 
 
+def requires_usual(request: SearchRequest) -> bool:
+    """Whether the lock's traits choose what is required."""
+    return request.require == USUAL or (request.require is None and chooses_faults(request.faults))
+
+
 def required_properties(request: SearchRequest, lock: LockEntry, store: str) -> tuple[str, ...]:
     """The properties that a schedule must not violate, and sorts of their violations as property/sort."""
-    if request.require == USUAL or (request.require is None and chooses_faults(request.faults)):
+    if requires_usual(request):
         return usual_requirements(lock, _permits(request, lock), store)
     if request.require is None:
         return replayed_properties(lock, request.permits)
     return tuple(_required_word(word.strip().replace("-", "_")) for word in request.require.split(","))
 
 
+def _excepted_promises(text: str | None) -> tuple[str, ...]:
+    return required_promises(text) if text else ()
+
+
+def _excepted_properties(text: str | None) -> tuple[str, ...]:
+    return tuple(_required_word(word.strip().replace("-", "_")) for word in text.split(",")) if text else ()
+
+
+def _required(request: SearchRequest, lock: LockEntry, store: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is required of each schedule, and besides of the steady ones."""
+    excepted, steadily = _excepted_properties(request.excepted), _steadily(request, lock)
+    required = _all_but(required_properties(request, lock, store), excepted, steadily)
+    return required, tuple(name for name in steadily if name not in excepted)
+
+
+def _all_but(required: tuple[str, ...], excepted: tuple[str, ...], steadily: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What is required without these. Of a property that is required as a whole, its other sorts are left. UsageError
+    if one of them is not required, or nothing is left. `steadily`: what is required besides."""
+    parted = {property_of(word) for word in excepted if property_of(word) != word} & {*required}
+    each = [
+        part for name in required for part in ([f"{name}/{sort}" for sort in SORTS[name]] if name in parted else [name])
+    ]
+    for word in excepted:
+        if word not in (*each, *map(property_of, each), *steadily):
+            raise UsageError(f"--except {word}: it is not required, only {', '.join((*required, *steadily))}")
+    kept = tuple(word for word in each if word not in excepted and property_of(word) not in excepted)
+    if not kept:
+        raise UsageError(f"--except {','.join(excepted)} leaves nothing that is required")
+    return kept
+
+
 def _steadily(request: SearchRequest, lock: LockEntry) -> tuple[str, ...]:
-    chosen = request.require is None and chooses_faults(request.faults)
     renews = lock.renews and not request.fixed_lease
-    return (
-        steady_requirements(lock, _permits(request, lock), renews=renews) if chosen or request.require == USUAL else ()
-    )
+    return steady_requirements(lock, _permits(request, lock), renews=renews) if requires_usual(request) else ()
 
 
 def _required_word(word: str) -> str:
