@@ -96,7 +96,7 @@ static void answer_acquire(struct promise_pass *pass, struct promise_call *call,
     assert(owner->pending > 0);
     owner->pending--;
     if (event->outcome == OUTCOME_OK) hold_grant(pass, call);
-    else if (event->outcome == OUTCOME_UNKNOWN || call->disturbed) owner->most[call->ask->asked.mode]++;
+    else if (event->outcome == OUTCOME_UNKNOWN || call->disturbed) hold_maybe(pass, call, 1);
     /* What the library has given up may come late, or be given back late. */
     int64_t until_ns = disturbances_end_ns(pass, owner->client);
     if (event->outcome != OUTCOME_OK && until_ns > event->at_ns) doubt_client_until(pass, owner->client, until_ns);

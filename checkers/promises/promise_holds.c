@@ -48,12 +48,31 @@ static void note_token(struct promise_pass *pass, const struct promise_call *cal
     resource->token_event = pass->now;
 }
 
+void hold_maybe(struct promise_pass *pass, const struct promise_call *call, int grants) {
+    call->owner->most[call->ask->asked.mode] += grants;
+    call->owner->answered = pass->now;
+    call->owner->superseded = 0;
+}
+
+/* A server grants a lock that excludes others only when nobody has it: what others were granted before this was asked
+ * for is over, whether they know it or not. An owner that may have held already may have entered without a server. */
+static void supersede_others(struct promise_pass *pass, const struct promise_call *call) {
+    bool of_one_key = pass->facts->nodes <= 1 && !pass->facts->parts;
+    if (!of_one_key || !call->nothing || !excludes_readers(call->ask->asked.mode)) return;
+    for (struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
+        bool earlier = may_hold(each) && &pass->events[each->answered] < call->ask;
+        if (each == call->owner || each->resource != call->owner->resource || !earlier) continue;
+        if (!holds_certainly(pass, each)) each->superseded = pass->now; /* else one of the two grants is wrong */
+    }
+}
+
 void hold_grant(struct promise_pass *pass, struct promise_call *call) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
     /* Both before this grant counts in `most`. */
     bool again = holds_certainly(pass, owner), alone = call->alone && !may_hold(owner);
-    owner->most[mode] += call->disturbed ? 2 : 1; /* asked for twice, it may have been granted twice */
+    hold_maybe(pass, call, call->disturbed ? 2 : 1); /* asked for twice, it may have been granted twice */
+    supersede_others(pass, call);
     owner->grant[mode] = pass->now;
     note_token(pass, call);
     if (owner->client->late_release_ns >= call->ask->at_ns || has_ended(owner->client)) return;

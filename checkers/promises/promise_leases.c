@@ -13,6 +13,10 @@ int64_t after_ms(int64_t from_ns, int64_t ms) {
     return __builtin_add_overflow(until_ns, from_ns, &until_ns) ? PROMISE_ALWAYS : until_ns;
 }
 
+int64_t key_ends_ns(const struct call_event *lease) {
+    return lease->remaining_ms > 0 ? after_ms(lease->at_ns, lease->remaining_ms) : 0;
+}
+
 int64_t lease_of_call(const struct promise_pass *pass, const struct call *call) {
     if (call->lease == LEASE_GIVEN) return call->lease_ms;
     bool endless = call->lease == LEASE_ENDLESS || pass->facts->default_lease_ms <= 0;

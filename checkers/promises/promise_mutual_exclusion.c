@@ -16,10 +16,6 @@ static void break_mutual_exclusion(struct promise_pass *pass, const struct promi
                   mode_text(earlier->ask->asked.mode));
 }
 
-static bool excludes_readers(enum call_mode mode) {
-    return mode == MODE_EXCLUSIVE || mode == MODE_WRITE;
-}
-
 /* The other owner's grant that excludes a hold in `mode`; 0: no grant does. */
 static uint32_t excluding_grant(const struct promise_pass *pass, const struct promise_owner *owner,
                                 enum call_mode mode) {

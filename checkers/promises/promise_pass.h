@@ -38,6 +38,8 @@ struct promise_owner {
     bool mixed;                              /* it has grants that the watchdog keeps, and others */
     uint32_t began;                          /* ASK of the first acquire of the possible hold */
     uint32_t grant[CALL_MODES];              /* ANSWER of the latest grant */
+    uint32_t answered;                       /* ANSWER of the latest acquire that it may have been granted */
+    uint32_t superseded;                     /* ANSWER of a later exclusive grant of another owner; 0: not so */
     int64_t touched_ns;                      /* the latest answer of its calls */
 };
 
@@ -57,6 +59,7 @@ struct promise_call {
     uint32_t acquires, releases, doubts; /* of its owner, before it */
     uint32_t disturbances;               /* before it */
     uint32_t cancelled;                  /* index of the ASK of its cancellation; 0: not cancelled */
+    int64_t key_ends_ns;                 /* of the release of all that certainly is held: when its key was to end; or 0 */
     int64_t token_floor;                 /* the greatest token of the resource's grants before it; 0: no grant */
     uint32_t token_from;                 /* that grant's ANSWER */
 };

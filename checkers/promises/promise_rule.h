@@ -72,8 +72,13 @@ void note_giving_back(struct promise_client *client);
 bool holds_certainly(const struct promise_pass *pass, const struct promise_owner *owner);
 bool holds_in_mode(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode);
 bool may_hold(const struct promise_owner *owner);
+static inline bool excludes_readers(enum call_mode mode) {
+    return mode == MODE_EXCLUSIVE || mode == MODE_WRITE;
+}
 
-/* The present event answers the call, an acquire, with ok. */
+/* The present event answers the call, an acquire, so that its owner may have been granted the lock so often. */
+void hold_maybe(struct promise_pass *pass, const struct promise_call *call, int grants);
+/* ... with ok. */
 void hold_grant(struct promise_pass *pass, struct promise_call *call);
 
 /* --- How long leases last, and the library's other numbers. Times and durations saturate at PROMISE_ALWAYS --- */
@@ -85,6 +90,8 @@ static inline int64_t latest(int64_t one_ns, int64_t other_ns) {
 int64_t ms_of(int64_t ns);
 int64_t after_ms(int64_t from_ns, int64_t ms);
 
+/* When the key ends that an EVENT_LEASE has seen; 0: it has no end, or is not there. */
+int64_t key_ends_ns(const struct call_event *lease);
 int64_t lease_of_call(const struct promise_pass *pass, const struct call *call); /* PROMISE_ALWAYS: no end */
 int64_t grain_ms(const struct promise_pass *pass); /* what rounding may take from a lease or add to it */
 int64_t timer_ms(const struct promise_pass *pass);
@@ -113,6 +120,10 @@ int64_t end_beside_others(const struct promise_pass *pass, const struct promise_
 int64_t trace_ms(const struct promise_pass *pass, const struct promise_call *call);
 
 bool leaves_trace(const struct promise_call *call);
+
+/* Of a call under way, at a quiet moment: none of its messages is missing, and it needs one key. It has nothing then, or
+ * it would have been answered. */
+bool waits_for_all(const struct promise_pass *pass, const struct promise_call *call);
 
 /* It was answered ok and its owner may still hold, or it is under way and its client disturbed or ended. */
 bool is_outstanding(const struct promise_pass *pass, const struct promise_call *call);

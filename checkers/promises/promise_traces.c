@@ -46,7 +46,8 @@ static bool may_have_lost(const struct promise_pass *pass, const struct promise_
  * answer. */
 static bool may_have(const struct promise_pass *pass, const struct promise_call *call) {
     const struct promise_owner *owner = call->owner;
-    return (may_hold(owner) || owner->pending > 0) && call->ask >= &pass->events[owner->began];
+    bool may = (may_hold(owner) || owner->pending > 0) && !owner->superseded;
+    return may && call->ask >= &pass->events[owner->began];
 }
 
 /* Of a call under way: its client also loses an answer with a connection that it closes itself. */
@@ -88,15 +89,29 @@ static bool is_excused(const struct promise_pass *pass, const struct promise_cal
     return false;
 }
 
+bool waits_for_all(const struct promise_pass *pass, const struct promise_call *call) {
+    return pass->facts->nodes <= 1 && !pass->facts->parts && !may_be_granted_unanswered(pass, call) &&
+           call->ask->at_ns < pass->now_ns && !has_ended(call->owner->client);
+}
+
 static int64_t trace_under_way(const struct promise_pass *pass, const struct promise_call *call, int64_t lease_ms) {
     const struct promise_client *client = call->owner->client;
     if (has_ended(client)) return fading(pass, lease_ms, latest(client->ended_ns, client->late_command_ns));
-    /* At a quiet moment a waiter with all its messages has nothing, or it would have been answered. */
-    bool waits = pass->facts->nodes <= 1 && !pass->facts->parts && !may_be_granted_unanswered(pass, call) &&
-                 call->ask->at_ns < pass->now_ns;
-    if (!waits) return lease_ms;
+    if (!waits_for_all(pass, call)) return lease_ms;
     /* Unless a command that it no longer expects an answer to was granted. */
     return client->late_command_ns >= call->ask->at_ns ? fading(pass, lease_ms, client->late_command_ns) : 0;
+}
+
+/* Of what the owner had before another one was granted the lock, only a command that came later can be seen. */
+static bool is_superseded(const struct promise_pass *pass, const struct promise_call *call) {
+    uint32_t superseded = call->owner->superseded;
+    bool again = call->ask->asked.verb == CALL_ACQUIRE && call->ask > &pass->events[superseded];
+    return superseded && call->answer && !again;
+}
+
+static int64_t trace_superseded(const struct promise_pass *pass, const struct promise_call *call, int64_t lease_ms) {
+    int64_t late_ns = call->owner->client->late_command_ns;
+    return late_ns > pass->events[call->owner->superseded].at_ns ? fading(pass, lease_ms, late_ns) : 0;
 }
 
 static int64_t trace_ok(const struct promise_pass *pass, const struct promise_call *call, int64_t lease_ms) {
@@ -160,6 +175,7 @@ int64_t trace_ms(const struct promise_pass *pass, const struct promise_call *cal
     int64_t lease_ms = lease_of_call(pass, &call->ask->asked);
     if (!call->answer) return trace_under_way(pass, call, lease_ms);
     if (was_seen_gone(pass, call)) return 0;
+    if (is_superseded(pass, call)) return trace_superseded(pass, call, lease_ms);
     switch (pass->events[call->answer].outcome) {
     case OUTCOME_OK: return trace_ok(pass, call, lease_ms);
     case OUTCOME_REFUSED: return trace_refused(pass, call, lease_ms);

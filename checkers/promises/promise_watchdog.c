@@ -1,7 +1,8 @@
-/* The end of a watchdog (renewal): every hold of a resource was asked to be given back, no call about it is under way,
- * the answer to a release was not ok, so that somebody may still hold; and since the last call about the resource was
- * asked or answered its key was renewed more often than by one command that was under way, and one for each fault: a
- * library may ask again after it.
+/* The end of a watchdog (renewal): every hold of a resource was asked to be given back, or another owner was granted it
+ * since; no call about it is under way that may have a hold; the answer to a release was not ok, so that somebody may
+ * still hold; and since the last call about the resource was asked or answered its key was renewed more often than by
+ * one command that was under way, and one for each fault: a library may ask again after it. Whose watchdog does so is
+ * not known.
  *
  * Judged with one server, while no client is disturbed or has ended; not after a clock was set or a server may have
  * lost data. */
@@ -9,16 +10,22 @@
 
 enum { RENEWALS_UNDER_WAY = 1 };
 
-/* Has the owner asked to give back all that it may have been granted? */
+static bool waits_with_nothing(const struct promise_pass *pass, const struct promise_call *call) {
+    return call->ask->asked.verb == CALL_ACQUIRE && waits_for_all(pass, call) &&
+           call->owner->client->late_command_ns < call->ask->at_ns;
+}
+
+/* Has the owner asked to give back all that it may have been granted, or has another one been granted it since? */
 static bool gives_all_back(const struct promise_pass *pass, const struct promise_owner *owner) {
     int granted = 0, given_back = 0;
     for (const struct promise_call *call = &pass->calls[owner->began]; call < pass->calls + pass->now; call++) {
         if (!call->ask || call->owner != owner) continue;
-        if (!call->answer) return false;
+        if (!call->answer && !waits_with_nothing(pass, call)) return false;
+        if (!call->answer) continue;
         granted += call->ask->asked.verb == CALL_ACQUIRE && pass->events[call->answer].outcome != OUTCOME_REFUSED;
         given_back += call->ask->asked.verb == CALL_RELEASE;
     }
-    return given_back >= granted;
+    return given_back >= granted || owner->superseded;
 }
 
 /* The owner whose watchdog must have ended; NULL: another one's may still run, or no watchdog ever ran. */
@@ -28,7 +35,7 @@ static const struct promise_owner *former_owner(const struct promise_pass *pass,
         if (owner->resource != resource) continue;
         bool may_act = is_disturbed(pass, owner->client) || has_ended(owner->client);
         if (may_act || !gives_all_back(pass, owner)) return NULL;
-        if (owner->watched && may_hold(owner)) former = owner;
+        if (owner->watched && may_hold(owner) && !owner->superseded) former = owner;
     }
     return former;
 }
@@ -46,7 +53,7 @@ static void check_ended_watchdog(struct promise_pass *pass, struct promise_resou
     if (!owner) return;
     uint32_t release = last_release(pass, owner);
     promise_break(pass, PROMISE_RENEWAL, release, 0, resource->renewals,
-                  "since the release of %s the watchdog has renewed the key %d times",
+                  "since the release of %s its key was renewed %d times",
                   caller_name_of(&pass->calls[release].ask->asked).text, resource->renewals);
     resource->renewals = 0;
 }
@@ -55,7 +62,7 @@ static void note_key_renewal(struct promise_pass *pass) {
     const struct call_event *event = pass->event;
     struct promise_resource *resource = resource_of(pass, event->resource);
     if (pass->facts->nodes > 1 || !pass->facts->lease_key || pass->clock || pass->data) return;
-    int64_t ends_ns = event->remaining_ms > 0 ? after_ms(event->at_ns, event->remaining_ms) : 0;
+    int64_t ends_ns = key_ends_ns(event);
     bool lived = resource->ends_ns != 0 && ends_ns != 0;
     resource->renewals += lived && ends_ns > after_ms(resource->ends_ns, grain_ms(pass));
     resource->ends_ns = ends_ns;
