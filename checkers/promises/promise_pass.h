@@ -59,9 +59,9 @@ struct promise_call {
     uint32_t acquires, releases, doubts; /* of its owner, before it */
     uint32_t disturbances;               /* before it */
     uint32_t cancelled;                  /* index of the ASK of its cancellation; 0: not cancelled */
-    int64_t key_ends_ns;                 /* of the release of all that certainly is held: when its key was to end; or 0 */
-    int64_t token_floor;                 /* the greatest token of the resource's grants before it; 0: no grant */
-    uint32_t token_from;                 /* that grant's ANSWER */
+    int64_t key_ends_ns; /* of the release of all that certainly is held: when its key was to end; or 0 */
+    int64_t token_floor; /* the greatest token of the resource's grants before it; 0: no grant */
+    uint32_t token_from; /* that grant's ANSWER */
 };
 
 /* A fault or a late message: of `client`, or of all clients if it is a server's. */

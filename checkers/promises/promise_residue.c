@@ -44,7 +44,8 @@ static void note_key(struct promise_pass *pass) {
     enum call_mode mode = call->ask->asked.mode;
     /* The pass has taken the release in: the hold no longer counts in `least`. */
     bool all = call->certain && excludes_readers(mode) && owner->most[mode] == 1 && owner->releasing == 1;
-    if (call->ask->asked.verb == CALL_RELEASE && all && owner->pending == 0) call->key_ends_ns = call->resource->ends_ns;
+    if (call->ask->asked.verb == CALL_RELEASE && all && owner->pending == 0)
+        call->key_ends_ns = call->resource->ends_ns;
 }
 
 /* May another acquire have set the key since? */

@@ -121,8 +121,8 @@ int64_t trace_ms(const struct promise_pass *pass, const struct promise_call *cal
 
 bool leaves_trace(const struct promise_call *call);
 
-/* Of a call under way, at a quiet moment: none of its messages is missing, and it needs one key. It has nothing then, or
- * it would have been answered. */
+/* Of a call under way, at a quiet moment: none of its messages is missing, and it needs one key. It has nothing then,
+ * or it would have been answered. */
 bool waits_for_all(const struct promise_pass *pass, const struct promise_call *call);
 
 /* It was answered ok and its owner may still hold, or it is under way and its client disturbed or ended. */

@@ -61,7 +61,7 @@ enum fault_effect {
 enum call_event_kind {
     EVENT_ASK,      /* a call was asked: `asked` */
     EVENT_ANSWER,   /* `call` was answered: outcome, token, valid_until_ns, timers_late_ns, cancelled */
-    EVENT_EXECUTED, /* server `node` executed a command of `client` */
+    EVENT_EXECUTED, /* server `node` executed a command of `client`: perhaps longer_ms, makes, of `resource` */
     EVENT_LEASE,    /* at a quiet moment server `node` said how long the lease key of `resource` lives: remaining_ms */
     EVENT_FAULT,    /* a fault of `client` or of a server: effect, fault, until_ns */
     EVENT_LATE,     /* a message of `client` is delayed until `until_ns`: `reply` */
@@ -98,8 +98,10 @@ struct call_event {
     bool cancelled;         /* ANSWER: the library raised its cancellation error */
     int client;             /* EXECUTED, LATE; FAULT: ANY_SERVER: a fault of a server */
     int node;               /* EXECUTED, LEASE */
-    int resource;           /* LEASE, LEFT */
-    int64_t remaining_ms;   /* LEASE: or LEASE_WITHOUT_END, LEASE_NO_KEY */
+    int resource;           /* EXECUTED, LEASE, LEFT */
+    int64_t longer_ms; /* EXECUTED: its lease key ends so much later than before; 0: no later; or LEASE_WITHOUT_END */
+    bool makes;        /* EXECUTED: its lease key was not there before, and lives for longer_ms now */
+    int64_t remaining_ms; /* LEASE: or LEASE_WITHOUT_END, LEASE_NO_KEY */
     enum fault_effect effect;
     int fault;        /* FAULT: the kind of fault that the producer knows; not read */
     int64_t until_ns; /* FAULT, LATE: LATE_FOR_EVER if there is no end; 0 means at_ns */

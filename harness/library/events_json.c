@@ -52,6 +52,14 @@ static void struck_event_json(const struct call_event *event, json_t *body) {
     if (event->client >= 0) json_object_set_new(body, "client", json_integer(event->client + 1));
 }
 
+static void executed_json(const struct call_event *event, json_t *body) {
+    json_object_set_new(body, "client", json_integer(event->client + 1));
+    if (!event->longer_ms) return;
+    json_object_set_new(body, "resource", json_integer(event->resource + 1));
+    json_object_set_new(body, "longer_ms", json_integer((json_int_t)event->longer_ms));
+    if (event->makes) json_object_set_new(body, "makes", json_true());
+}
+
 json_t *call_events_json(const struct call_event *events, size_t count, int nodes) {
     json_t *all = json_array();
     for (size_t each = 0; each < count; each++) {
@@ -60,7 +68,7 @@ json_t *call_events_json(const struct call_event *events, size_t count, int node
         if (event->kind == EVENT_ASK) call_json(&event->asked, body);
         if (event->kind == EVENT_ANSWER) answer_json(events, event, body);
         if (event->kind == EVENT_FAULT || event->kind == EVENT_LATE) struck_event_json(event, body);
-        if (event->kind == EVENT_EXECUTED) json_object_set_new(body, "client", json_integer(event->client + 1));
+        if (event->kind == EVENT_EXECUTED) executed_json(event, body);
         if (event->kind == EVENT_LEASE)
             json_object_set_new(body, "remaining_ms", json_integer((json_int_t)event->remaining_ms));
         if (event->kind == EVENT_LEASE) json_object_set_new(body, "resource", json_integer(event->resource + 1));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/scheduler/clock.h"
 #include "harness/scheduler/grown.h"
 
 uint32_t library_event_add(struct library_world *world, struct call_event event) {
@@ -59,6 +60,34 @@ void library_leases_note(struct library_world *world) {
                                                          .client = ANY_SERVER,
                                                          .node = library_place(world, node)});
         }
+    }
+}
+
+/* When the key ends, in whole ms, as servers reckon. */
+static int64_t key_end_ns(const struct library_world *world, struct library_server *server, int resource) {
+    char key[2 * OFFER_NAME];
+    key_write(world->offer.lease_key, resource, key);
+    int64_t left_ms = server->kind->left_ms(server, key);
+    if (left_ms == LEASE_WITHOUT_END) return INT64_MAX;
+    if (left_ms <= 0) return left_ms == KEY_ELSEWHERE ? KEY_ELSEWHERE : 0;
+    return (shared_page_mono_ns(world->page) / CLOCK_NS_PER_MS + left_ms) * CLOCK_NS_PER_MS;
+}
+
+void library_longer_note(struct library_world *world, struct library_server *server) {
+    struct call_event *executed = &world->events[world->event_count - 1];
+    const struct library_facts *facts = &world->offer.facts;
+    int64_t now_ns = shared_page_mono_ns(world->page);
+    if (!world->offer.lease_key[0] || facts->nodes > 1 || facts->parts || !server->kind->left_ms) return;
+    for (int resource = resources_of(&world->workload) - 1; resource >= 0; resource--) {
+        int64_t was_ns = world->key_ends_ns[resource], is_ns = key_end_ns(world, server, resource);
+        if (is_ns == KEY_ELSEWHERE) continue;
+        world->key_ends_ns[resource] = is_ns;
+        if (was_ns <= now_ns) was_ns = 0;
+        if (is_ns <= was_ns) continue;
+        executed->resource = resource;
+        executed->makes = was_ns == 0;
+        int64_t from_ns = was_ns ? was_ns : now_ns;
+        executed->longer_ms = is_ns == INT64_MAX ? LEASE_WITHOUT_END : (is_ns - from_ns) / CLOCK_NS_PER_MS;
     }
 }
 

@@ -128,6 +128,7 @@ void library_request_arrives(struct library_world *world, struct library_link *l
         (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = library_place(world, link->node)});
     link_deliver_request(link, settle_now_ns(world));
     if (!simple || !answer_comes(link)) servers_hear(world, link->server.server);
+    library_longer_note(world, link->server.server);
 }
 
 /* --- programs --- */

@@ -293,6 +293,7 @@ bool library_begin(struct search_world *search, const struct workload *workload,
     if (!clients_begin(world, seed) || !clients_rest(world)) return false;
     servers_flush(world);
     world->began_ns = shared_page_mono_ns(world->page);
+    memset(world->key_ends_ns, 0, sizeof world->key_ends_ns);
     world->event_count = 0;
     return library_settle(world);
 }

@@ -81,10 +81,12 @@ struct library_world {
     struct call_event *events; /* owned */
     size_t event_count, event_room;
     uint64_t commands;
-    int64_t busy_ns;   /* the page's clock when `turns` was last 0 */
-    int turns;         /* messages that have reached a server at this time */
-    bool stopped;      /* no more can happen, although calls are not answered */
-    bool excludes_end; /* a client crashed, or a program has to be started anew for another reason */
+    int64_t
+        key_ends_ns[LIBRARY_RESOURCES]; /* of lease keys, after the last command; INT64_MAX: without end; 0: no key */
+    int64_t busy_ns;                    /* the page's clock when `turns` was last 0 */
+    int turns;                          /* messages that have reached a server at this time */
+    bool stopped;                       /* no more can happen, although calls are not answered */
+    bool excludes_end;                  /* a client crashed, or a program has to be started anew for another reason */
     struct library_evidence last, kept;
 };
 
@@ -146,6 +148,8 @@ bool library_end(struct library_world *world);
 uint32_t library_event_add(struct library_world *world, struct call_event event);
 /* Looks at the servers how long the lock of each resource still lasts, and adds what has changed. */
 void library_leases_note(struct library_world *world);
+/* The latest EVENT_EXECUTED is of that server: adds whether a lease key lives longer since. */
+void library_longer_note(struct library_world *world, struct library_server *server);
 /* Notes what is left at the servers. */
 void library_residue_note(struct library_world *world);
 /* The name of a resource: "account", "account-2", ... */

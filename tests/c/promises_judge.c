@@ -182,6 +182,9 @@ static void read_server(struct call_event *event, const char *kind) {
     while ((word = strtok(NULL, " "))) {
         if ((value = value_of(word, "node"))) event->node = (int)number_of(value);
         else if ((value = value_of(word, "resource"))) event->resource = (int)number_of(value);
+        else if ((value = value_of(word, "longer")))
+            event->longer_ms = strcmp(value, "endless") ? number_of(value) : LEASE_WITHOUT_END;
+        else if (!strcmp(word, "makes")) event->makes = true;
         else fail("no part of what a server says: %s", word);
     }
 }

@@ -122,7 +122,8 @@ class _CallTracer:
             self._row(place, event, self._keys.get(event.resource, -1), text, "dim", who, story)
             return
         lane = self._threads.get((event.client, event.thread or 1), -1)
-        self._row(place, event, lane, event.kind, "dim", f"client-{event.client}" if event.client else "", "")
+        who, story = f"client-{event.client}" if event.client else "", _executed_story(event) if event.longer_ms else ""
+        self._row(place, event, lane, story or event.kind, "dim", who, story)
 
     def _bar(self, bar: Bar) -> Bar:
         """Adds a bar beside those of its lane and kind that have not ended."""
@@ -213,6 +214,12 @@ class _CallTracer:
 def _reading(event: CallEvent) -> str:
     words = {NO_KEY: "free", NO_END: "held without an end"}
     return words.get(event.left_ms) or f"held for {event.left_ms:,} ms more"
+
+
+def _executed_story(event: CallEvent) -> str:
+    if event.longer_ms == NO_END:
+        return "its command makes the key live without an end"
+    return f"its command {'makes a key for' if event.makes else 'extends the lease by'} {event.longer_ms:,} ms"
 
 
 def _lease_words(event: CallEvent) -> str:

@@ -40,6 +40,9 @@ class CallEvent(
     # a fault, or a late message
     fault: str = ""
     until_ns: int = -1  # or NEVER
+    # a command that a server has executed
+    longer_ms: int = 0  # the lease key ends so much later because of it; or NO_END
+    makes: bool = False  # and was not there before
     # a reading of the lease at a server
     remaining_ms: int | None = None  # or NO_KEY, NO_END
     node: int = 0  # where there are several

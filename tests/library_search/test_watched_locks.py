@@ -1,0 +1,42 @@
+"""A small lock that was made outside of lockstorm is not accused; with one mistake it is, by the default search."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockstorm.base import paths
+from lockstorm.search.replay import replay_library
+from lockstorm.search.schedule_file import read_library_schedule
+from tests.helpers.planting_watched import plant_watched
+from tests.helpers.searching import library_plan, search_json
+
+FOUND = paths.ROOT / "tests" / "library_search" / "found"
+# The watchdog does not ask whose the key is.
+BLIND = {"RENEW, 1, self.name, value,": "\"return redis.call('pexpire', KEYS[1], ARGV[1])\", 1, self.name,"}
+
+
+@pytest.mark.lengthy("plays 150 schedules")
+def test_the_right_lock_is_not_accused(tmp_path: Path) -> None:
+    result = search_json(library_plan(plant_watched(tmp_path), schedules=150))
+    assert result["found"] is None and result["exit"] == 0, result["sentence"]
+
+
+@pytest.mark.lengthy("plays some hundred schedules")
+def test_a_renewal_that_asks_no_owner_is_found(tmp_path: Path) -> None:
+    result = search_json(library_plan(plant_watched(tmp_path, BLIND), schedules=400, seed=3))
+    assert result["exit"] == 1 and result["found"]["violates"] == ["ownership"], result["sentence"]
+    assert "which holds nothing, extended the lease of" in result["sentence"]
+
+
+@pytest.mark.parametrize(("changes", "violates"), [(BLIND, ["ownership", "renewal"]), ({}, [])], ids=["blind", "right"])
+def test_a_stale_holder_does_not_excuse_what_it_renews(
+    tmp_path: Path, changes: dict[str, str], violates: list[str]
+) -> None:
+    """The release of client-2 fails, so its lease ends after 2 s, at 7.5 s. client-1, which was paused beyond its lease,
+    keeps the key alive from 5.5 s on, and client-3 is refused."""
+    schedule = read_library_schedule(FOUND / "stale-holder-renews.schedule")
+    again = replay_library(replace(schedule, adapter=plant_watched(tmp_path, changes)), "the schedule")
+    assert again.violates == violates, again.sentence
+    refused = [each for each in again.events if (each.client, each.call, each.outcome) == (3, "acquire", "refused")]
+    assert bool(refused) == bool(violates)
