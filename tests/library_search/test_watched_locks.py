@@ -33,7 +33,7 @@ def test_a_renewal_that_asks_no_owner_is_found(tmp_path: Path) -> None:
 def test_a_stale_holder_does_not_excuse_what_it_renews(
     tmp_path: Path, changes: dict[str, str], violates: list[str]
 ) -> None:
-    """The release of client-2 fails, so its lease ends after 2 s, at 7.5 s. client-1, which was paused beyond its lease,
+    """The release of client-2 fails, so its lease ends after 2 s, at 7.5 s. client-1, which was paused for longer,
     keeps the key alive from 5.5 s on, and client-3 is refused."""
     schedule = read_library_schedule(FOUND / "stale-holder-renews.schedule")
     again = replay_library(replace(schedule, adapter=plant_watched(tmp_path, changes)), "the schedule")
