@@ -48,11 +48,13 @@ static void note_key(struct promise_pass *pass) {
         call->key_ends_ns = call->resource->ends_ns;
 }
 
-/* May another acquire have set the key since? */
+/* May another acquire have set the key since, or a late command of one? */
 static bool may_be_anothers(const struct promise_pass *pass, const struct promise_call *release) {
     for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
-        bool since = call->ask && (!call->answer || &pass->events[call->answer] > release->ask);
-        if (since && call->resource == release->resource && call->ask->asked.verb == CALL_ACQUIRE &&
+        if (!call->ask) continue;
+        bool since = !call->answer || &pass->events[call->answer] > release->ask;
+        bool late = call->disturbed && call->owner->client->late_command_ns >= release->ask->at_ns;
+        if ((since || late) && call->resource == release->resource && call->ask->asked.verb == CALL_ACQUIRE &&
             trace_ms(pass, call) > 0)
             return true;
     }
