@@ -46,7 +46,7 @@ static void ask_release(struct promise_owner *owner, enum call_mode mode) {
     owner->releasing++;
     if (owner->least[mode] > 0) owner->least[mode]--;
     /* The watchdog may have set a shorter lease than the grants asked for that stay without it. */
-    if (owner->mixed) doubt_holds(owner);
+    if (owner->mixed) doubt_holds(owner, "one of its leases may have been shorter");
 }
 
 void call_ask(struct promise_pass *pass) {
@@ -108,7 +108,7 @@ static void answer_release(struct promise_call *call, const struct call_event *e
     assert(owner->releasing > 0);
     owner->releasing--;
     if (event->outcome == OUTCOME_OK && owner->most[mode] > 0) owner->most[mode]--;
-    if (event->outcome == OUTCOME_REFUSED) doubt_holds(owner);
+    if (event->outcome == OUTCOME_REFUSED) doubt_holds(owner, "a release of it was refused");
     assert(owner->least[mode] <= owner->most[mode]);
 }
 

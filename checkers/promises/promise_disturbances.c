@@ -69,19 +69,20 @@ bool servers_are_unreliable(const struct promise_pass *pass) {
     return pass->servers_failed || pass->clock || pass->data;
 }
 
-void doubt_holds(struct promise_owner *owner) {
+void doubt_holds(struct promise_owner *owner, const char *why) {
+    owner->doubt = why;
     for (int mode = 0; mode < CALL_MODES; mode++) owner->least[mode] = 0;
     owner->doubts++;
 }
 
-static void doubt_client(struct promise_pass *pass, const struct promise_client *client) {
+static void doubt_client(struct promise_pass *pass, const struct promise_client *client, const char *why) {
     for (uint32_t at = 0; at < pass->owner_count; at++)
-        if (pass->owners[at].client == client) doubt_holds(&pass->owners[at]);
+        if (pass->owners[at].client == client) doubt_holds(&pass->owners[at], why);
 }
 
 void doubt_client_until(struct promise_pass *pass, struct promise_client *client, int64_t until_ns) {
     client->late_release_ns = latest(client->late_release_ns, until_ns);
-    doubt_client(pass, client);
+    doubt_client(pass, client, PROMISE_MAY_HAVE_ENDED);
 }
 
 void note_giving_back(struct promise_client *client) {
@@ -107,7 +108,7 @@ static void disturb_client(struct promise_pass *pass, struct promise_client *cli
         break;
     case FAULT_GONE:
         client->ended_ns = event->at_ns;
-        doubt_client(pass, client);
+        doubt_client(pass, client, "its client had ended");
         break;
     case FAULT_LOST: /* the library asks again, perhaps for what was executed already */
         client->lost_message = true;
@@ -115,7 +116,7 @@ static void disturb_client(struct promise_pass *pass, struct promise_client *cli
         break;
     case FAULT_ERROR: /* with its connection a client may lose its session */
         client->lost_message = true;
-        doubt_client(pass, client);
+        doubt_client(pass, client, "a command of its client was answered with an error, or its connection ended");
         if (client->may_give_back) expect_late_command(pass, client, PROMISE_ALWAYS);
         break;
     case FAULT_DOUBLE:

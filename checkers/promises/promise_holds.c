@@ -30,6 +30,15 @@ static bool lasts(const struct promise_pass *pass, const struct promise_owner *o
     return ms_of(lost_ns) <= watchdog_spare_ms(pass);
 }
 
+const char *uncertainty_text(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode) {
+    if (pass->clock) return "a clock was set";
+    if (pass->data) return "a server may have lost data";
+    if (owner->least[mode] == 0) return owner->doubt ? owner->doubt : PROMISE_MAY_HAVE_ENDED;
+    if (owner->end_ns != PROMISE_ALWAYS && pass->now_ns >= owner->end_ns) return "its lease was over";
+    if (watchdog_may_wait(pass, owner)) return "its watchdog may have waited for a lost message";
+    return "its lease may have been over: it, or a server, was disturbed for too long to renew it";
+}
+
 bool holds_in_mode(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode) {
     return owner->least[mode] > 0 && lasts(pass, owner);
 }
@@ -66,6 +75,14 @@ static void supersede_others(struct promise_pass *pass, const struct promise_cal
     }
 }
 
+/* Why the grant is no certain hold; NULL: it is one. `older`: the owner may have held before. */
+static const char *why_doubtful(const struct promise_call *call, bool older) {
+    const struct promise_owner *owner = call->owner;
+    if (owner->client->late_release_ns >= call->ask->at_ns || has_ended(owner->client)) return PROMISE_MAY_HAVE_ENDED;
+    if (call->releasing || call->releases != owner->releases) return "a release at the same time may have ended it";
+    return older && owner->watched ? "an older watchdog may shorten its lease, or be stuck" : NULL;
+}
+
 void hold_grant(struct promise_pass *pass, struct promise_call *call) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
@@ -75,10 +92,8 @@ void hold_grant(struct promise_pass *pass, struct promise_call *call) {
     supersede_others(pass, call);
     owner->grant[mode] = pass->now;
     note_token(pass, call);
-    if (owner->client->late_release_ns >= call->ask->at_ns || has_ended(owner->client)) return;
-    /* A release at the same time may have given back this grant. */
-    if (call->releasing || call->releases != owner->releases) return;
-    if (!again && !alone && owner->watched) return; /* an older watchdog may shorten its lease, or be stuck */
+    owner->doubt = why_doubtful(call, !again && !alone);
+    if (owner->doubt) return;
     bool renewed = is_renewed(&call->ask->asked);
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0; /* their lease may be over */

@@ -52,13 +52,13 @@ static void judge_idle(struct promise_pass *pass) {
         if (RULES[rule]->idle_passes) RULES[rule]->idle_passes(pass);
 }
 
-int promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
-                   struct broken_promise *found, int most) {
+bool promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
+                    struct promise_findings *findings) {
     struct promise_pass pass;
-    if (count >= UINT32_MAX) return -1; /* indices of events have 32 bits */
+    findings->broken_count = findings->excused_count = 0;
+    if (count >= UINT32_MAX) return false; /* indices of events have 32 bits */
     bool opened = promise_pass_open(&pass, facts, events, count);
-    pass.found = found;
-    pass.most = most;
+    pass.findings = findings;
     for (pass.now = 0; opened && pass.now < count; pass.now++) {
         enum call_event_kind kind = events[pass.now].kind;
         judge_idle(&pass);
@@ -67,7 +67,7 @@ int promises_judge(const struct library_facts *facts, const struct call_event *e
             if (RULES[rule]->on[kind]) RULES[rule]->on[kind](&pass);
     }
     promise_pass_close(&pass);
-    return opened ? pass.found_count : -1;
+    return opened;
 }
 
 const char *promise_name(enum promise promise) {

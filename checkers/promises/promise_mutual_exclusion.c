@@ -40,22 +40,54 @@ static void check_permits(struct promise_pass *pass, const struct promise_call *
                       caller_name_of(&call->ask->asked).text, held, permits);
 }
 
+/* Has the owner asked to give back what it was granted before? As a reader of the calls sees it. */
+static bool seems_to_hold(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode) {
+    int holds = 0;
+    for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
+        if (!call->ask || call->owner != owner || call->ask->asked.mode != mode) continue;
+        bool granted = call->answer && pass->events[call->answer].outcome == OUTCOME_OK;
+        holds += call->ask->asked.verb == CALL_ACQUIRE && granted;
+        holds -= call->ask->asked.verb == CALL_RELEASE && holds > 0;
+    }
+    return holds > 0;
+}
+
+/* Names why two owners that seem to hold need not exclude each other. */
+static void excuse_other(struct promise_pass *pass, const struct promise_call *call, struct promise_owner *other) {
+    enum call_mode mode = call->ask->asked.mode;
+    for (int each = MODE_EXCLUSIVE; each <= MODE_WRITE; each++) {
+        enum call_mode held = (enum call_mode)each;
+        bool excludes = excludes_readers(mode) || excludes_readers(held);
+        if (!excludes || other->excused == other->grant[each] || !seems_to_hold(pass, other, held)) continue;
+        bool certain = holds_in_mode(pass, call->owner, mode);
+        const struct promise_owner *doubtful = certain ? other : call->owner;
+        const struct promise_call *earlier = &pass->calls[pass->events[other->grant[each]].call];
+        other->excused = other->grant[each];
+        promise_excuse(pass, other->grant[each],
+                       "%s was granted while %s had not given back; not required, because client-%d does not certainly "
+                       "hold: %s",
+                       caller_name_of(&call->ask->asked).text, caller_name_of(&earlier->ask->asked).text,
+                       doubtful->client->client + 1, uncertainty_text(pass, doubtful, certain ? held : mode));
+    }
+}
+
 static void promise_mutual_exclusion_answered(struct promise_pass *pass) {
     const struct promise_call *call = granted_call(pass);
     if (!call) return;
     enum call_mode mode = call->ask->asked.mode;
-    if (!holds_in_mode(pass, call->owner, mode)) return;
+    bool certain = holds_in_mode(pass, call->owner, mode);
     if (mode == MODE_PERMIT) {
-        check_permits(pass, call);
+        if (certain) check_permits(pass, call);
         return;
     }
-    if (excludes_readers(mode) && !pass->facts->reenters && call->certain && call->doubts == call->owner->doubts &&
-        call->owner->least[mode] > 1)
+    if (certain && excludes_readers(mode) && !pass->facts->reenters && call->certain &&
+        call->doubts == call->owner->doubts && call->owner->least[mode] > 1)
         break_mutual_exclusion(pass, call, pass->now);
-    for (const struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
+    for (struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
         if (each == call->owner || each->resource != call->owner->resource) continue;
-        uint32_t other = excluding_grant(pass, each, mode);
+        uint32_t other = certain ? excluding_grant(pass, each, mode) : 0;
         if (other) break_mutual_exclusion(pass, call, other);
+        else excuse_other(pass, call, each);
     }
 }
 

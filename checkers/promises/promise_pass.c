@@ -65,13 +65,23 @@ struct promise_owner *owner_of(struct promise_pass *pass, const struct call *cal
 
 void promise_break(struct promise_pass *pass, enum promise promise, uint32_t other, int64_t expected_ms,
                    int64_t found_ms, const char *format, ...) {
-    if (pass->found_count == pass->most) return;
-    struct broken_promise *broken = &pass->found[pass->found_count++];
+    if (pass->findings->broken_count == PROMISES_SHOWN) return;
+    struct broken_promise *broken = &pass->findings->broken[pass->findings->broken_count++];
     *broken = (struct broken_promise){
         .promise = promise, .event = pass->now, .other = other, .expected_ms = expected_ms, .found_ms = found_ms};
     va_list values;
     va_start(values, format);
     vsnprintf(broken->sentence, sizeof broken->sentence, format, values);
+    va_end(values);
+}
+
+void promise_excuse(struct promise_pass *pass, uint32_t other, const char *format, ...) {
+    if (pass->findings->excused_count == PROMISES_SHOWN) return;
+    struct broken_promise *excused = &pass->findings->excused[pass->findings->excused_count++];
+    *excused = (struct broken_promise){.promise = PROMISE_MUTUAL_EXCLUSION, .event = pass->now, .other = other};
+    va_list values;
+    va_start(values, format);
+    vsnprintf(excused->sentence, sizeof excused->sentence, format, values);
     va_end(values);
 }
 

@@ -30,6 +30,7 @@ struct promise_owner {
     int least[CALL_MODES], most[CALL_MODES]; /* grants that were not given back: certainly; possibly */
     int pending, releasing;                  /* acquires, releases under way */
     uint32_t acquires, releases;             /* calls so far */
+    const char *doubt;                       /* why `least` is 0; NULL: nothing was doubted */
     uint32_t doubts;                         /* how often a fault or a refused release made `least` 0 */
     int64_t since_ns;                        /* when the first acquire of the certain hold was asked */
     int64_t end_ns;                          /* its lease lasts until then; PROMISE_ALWAYS: no call gave it an end */
@@ -39,6 +40,7 @@ struct promise_owner {
     uint32_t began;                          /* ASK of the first acquire of the possible hold */
     uint32_t grant[CALL_MODES];              /* ANSWER of the latest grant */
     uint32_t answered;                       /* ANSWER of the latest acquire that it may have been granted */
+    uint32_t excused;                        /* its latest grant that was named as an excused second hold */
     uint32_t superseded;                     /* ANSWER of a later exclusive grant of another owner; 0: not so */
     int64_t touched_ns;                      /* the latest answer of its calls */
 };
@@ -99,8 +101,7 @@ struct promise_pass {
     bool servers_failed; /* a server did more than stand still: it answered with an error, lost its connections, ... */
     bool servers_lost;   /* a server lost its connections: also those of clients that have not asked for anything yet */
     bool over;           /* after EVENT_END */
-    struct broken_promise *found;
-    int found_count, most;
+    struct promise_findings *findings; /* the caller's */
 };
 
 /* False: there is no memory. The caller closes the pass in either case. */
@@ -112,6 +113,10 @@ void promise_pass_close(struct promise_pass *pass);
 struct promise_client *client_of(struct promise_pass *pass, int client);
 struct promise_owner *owner_of(struct promise_pass *pass, const struct call *call);
 struct promise_resource *resource_of(struct promise_pass *pass, int resource);
+
+/* Two holds that are not required to exclude each other; as promise_break. */
+void promise_excuse(struct promise_pass *pass, uint32_t other, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Notes a broken promise that the present event and `other` show. */
 void promise_break(struct promise_pass *pass, enum promise promise, uint32_t other, int64_t expected_ms,

@@ -57,8 +57,10 @@ bool may_have_missed(const struct promise_client *client);
 /* Did a server, or a clock, fail so that no rule of waiting can be asked for? */
 bool servers_are_unreliable(const struct promise_pass *pass);
 
-/* The owner's holds are no longer certain. */
-void doubt_holds(struct promise_owner *owner);
+#define PROMISE_MAY_HAVE_ENDED "an earlier command of its client may have ended it"
+
+/* The owner's holds are no longer certain; `why` outlives the pass. */
+void doubt_holds(struct promise_owner *owner, const char *why);
 
 /* An earlier call of the client may end or shorten its holds until `until_ns`. */
 void doubt_client_until(struct promise_pass *pass, struct promise_client *client, int64_t until_ns);
@@ -71,6 +73,8 @@ void note_giving_back(struct promise_client *client);
 
 bool holds_certainly(const struct promise_pass *pass, const struct promise_owner *owner);
 bool holds_in_mode(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode);
+/* Why it does not, though it was granted the lock in that mode: a clause. */
+const char *uncertainty_text(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode);
 bool may_hold(const struct promise_owner *owner);
 static inline bool excludes_readers(enum call_mode mode) {
     return mode == MODE_EXCLUSIVE || mode == MODE_WRITE;

@@ -71,6 +71,7 @@ enum call_event_kind {
     EVENT_KINDS
 };
 
+enum { PROMISES_SHOWN = 32 };
 enum { ANY_SERVER = -1, LEASE_WITHOUT_END = -1, LEASE_NO_KEY = -2 };
 #define LATE_FOR_EVER INT64_MAX
 
@@ -134,10 +135,18 @@ struct broken_promise {
     char sentence[240];
 };
 
-/* Writes at most `most` broken promises, in the order of the events that show them, and returns how many it wrote, or
- * -1 if there is no memory. Keeps nothing. */
-int promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
-                   struct broken_promise *found, int most);
+/* What the judge found, each in the order of the events that show it; what has no room is left out. */
+struct promise_findings {
+    struct broken_promise broken[PROMISES_SHOWN];
+    /* Of mutual exclusion: a grant while another owner had not asked to give back. The sentence says why that is
+     * allowed. */
+    struct broken_promise excused[PROMISES_SHOWN];
+    int broken_count, excused_count;
+};
+
+/* False: there is no memory. Keeps nothing. */
+bool promises_judge(const struct library_facts *facts, const struct call_event *events, size_t count,
+                    struct promise_findings *findings);
 
 /* "mutual_exclusion", "lease-too-short", ...; NULL if there is no such promise. */
 const char *promise_name(enum promise promise);

@@ -73,16 +73,15 @@ static void hosted_schedule_end(struct search_world *search, const struct search
     outcome->digest = events_digest(world);
     last->events = world->events;
     last->event_count = world->event_count;
-    last->broken_count =
-        promises_judge(&world->offer.facts, world->events, world->event_count, last->broken, LIBRARY_BROKEN);
+    if (!promises_judge(&world->offer.facts, world->events, world->event_count, &last->found)) abort();
     for (int promise = 0; promise < PROMISES; promise++) outcome->status[promise] = VERDICT_HOLDS;
-    for (int each = last->broken_count - 1; each >= 0; each--) {
-        enum promise promise = last->broken[each].promise;
+    for (int each = last->found.broken_count - 1; each >= 0; each--) {
+        enum promise promise = last->found.broken[each].promise;
         outcome->status[promise] = VERDICT_VIOLATED;
         outcome->sorts[promise] = 1;
         outcome->applies[promise] = true;
         if (settings->required[promise])
-            snprintf(outcome->sentence, sizeof outcome->sentence, "%s", last->broken[each].sentence);
+            snprintf(outcome->sentence, sizeof outcome->sentence, "%s", last->found.broken[each].sentence);
     }
 }
 
@@ -209,7 +208,8 @@ static void hosted_introduce(const struct search_world *search, json_t *result) 
 static void hosted_describe(const struct search_world *search, bool kept, json_t *result) {
     const struct library_world *world = library_world_of(search);
     const struct library_evidence *of = kept ? &world->kept : &world->last;
-    json_object_set_new(result, "evidence", broken_promises_json(of->broken, of->broken_count));
+    json_object_set_new(result, "evidence", broken_promises_json(of->found.broken, of->found.broken_count));
+    json_object_set_new(result, "excused", broken_promises_json(of->found.excused, of->found.excused_count));
     json_object_set_new(result, "events", call_events_json(of->events, of->event_count, world->settings.nodes));
 }
 

@@ -17,7 +17,7 @@
 
 enum { LIBRARY_LOCKS = 100 /* workload.h */ };
 enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = LINKS_PER_CLIENT, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
-enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512, LIBRARY_BROKEN = 32 };
+enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 
 struct library_settings {
@@ -63,8 +63,7 @@ struct library_client {
 
 /* What a schedule has shown. */
 struct library_evidence {
-    struct broken_promise broken[LIBRARY_BROKEN];
-    int broken_count;
+    struct promise_findings found;
     struct call_event *events; /* of the last schedule the world's, else owned */
     size_t event_count;
 };

@@ -1,6 +1,7 @@
 /* Judges workloads that are written as text (tests/promises/README.md has the form) and prints what is broken: a line
  * for each broken promise, with tabs: number of the workload, promise, line of the event, line of the other event,
- * expected, found, sentence. Exit status 2: a line is not understood. */
+ * expected, found, sentence. With --excused: also a line "excused" for each second hold that is not required to be
+ * none. Exit status 2: a line is not understood. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 #include "checkers/promises/promises.h"
 
-enum { EVENTS_MOST = 100000, BROKEN_MOST = 64, LINE_SIZE = 512, NO_INDEX = -1 };
+enum { EVENTS_MOST = 100000, LINE_SIZE = 512, NO_INDEX = -1 };
 
 static struct call_event events[EVENTS_MOST];
 static int lines[EVENTS_MOST];
@@ -16,6 +17,7 @@ static bool open_call[EVENTS_MOST];
 static size_t count;
 static struct library_facts facts;
 static int line_number, workload;
+static bool shows_excuses;
 static char forms[EVENTS_MOST / 100][32];
 static size_t form_count;
 
@@ -217,10 +219,13 @@ static void read_event(char *line) {
 /* --- workloads --- */
 
 static void judge(void) {
-    struct broken_promise found[BROKEN_MOST];
-    int broken = promises_judge(&facts, events, count, found, BROKEN_MOST);
-    if (broken < 0) fail("there is no memory");
-    for (int at = 0; at < broken; at++)
+    struct promise_findings findings;
+    const struct broken_promise *found = findings.broken;
+    if (!promises_judge(&facts, events, count, &findings)) fail("there is no memory");
+    for (int at = 0; at < findings.excused_count && shows_excuses; at++)
+        printf("%d\texcused\t%d\t%d\t0\t0\t%s\n", workload, lines[findings.excused[at].event],
+               lines[findings.excused[at].other], findings.excused[at].sentence);
+    for (int at = 0; at < findings.broken_count; at++)
         printf("%d\t%s\t%d\t%d\t%lld\t%lld\t%s\n", workload, promise_name(found[at].promise), lines[found[at].event],
                lines[found[at].other], (long long)found[at].expected_ms, (long long)found[at].found_ms,
                found[at].sentence);
@@ -233,7 +238,8 @@ static void begin(void) {
     facts = (struct library_facts){0};
 }
 
-int main(void) {
+int main(int count_of, char **words) {
+    shows_excuses = count_of > 1 && !strcmp(words[1], "--excused");
     char line[LINE_SIZE];
     while (fgets(line, sizeof line, stdin)) {
         line_number++;

@@ -65,6 +65,43 @@ def test_a_line_that_is_not_understood_is_named(program: Path, line: str, reason
     assert (judged.returncode, judged.stderr.strip()) == (2, reason)
 
 
+@pytest.mark.parametrize(
+    ("events", "reasons"),
+    [
+        ("0 A acquire given=2000|0 A ok|2000 B acquire|2000 B ok", ["client-1: its lease was over"]),
+        ("0 A acquire given=2000|0 A ok|1000 A release|1000 A ok|1000 B acquire|1000 B ok", []),
+        (
+            "0 A acquire renewed|0 A ok|9 still A until=3000|3000 B acquire|3000 B ok",
+            ["client-1: its lease may have been over: it, or a server, was disturbed for too long to renew it"],
+        ),
+        ("0 A acquire given=2000|0 A ok|9 gone A|9 B acquire|9 B ok", ["client-1: its client had ended"]),
+        (
+            "0 A acquire given=2000|0 A ok|9 error A|9 B acquire|9 B ok",
+            ["client-1: a command of its client was answered with an error, or its connection ended"],
+        ),
+        (
+            "0 B acquire|0 B ok|1 B release|1 lost B|1 B unknown|2 A acquire|2 A ok|3 B acquire|3 B ok",
+            ["client-2: an earlier command of its client may have ended it"],
+        ),
+        # which of two is stale is named once, also beside a third holder
+        (
+            "0 A acquire given=2000|0 A ok|2000 B acquire|2000 B ok|2001 B release|2001 B ok|2002 C acquire|2002 C ok",
+            ["client-1: its lease was over"],
+        ),
+        ("0 A acquire read given=2000|0 A ok|2000 B acquire read|2000 B ok", []),  # readers do not exclude each other
+        ("0 A acquire given=2000|0 A ok|1000 B acquire|1000 B ok", []),  # that is violated
+    ],
+)
+def test_a_second_hold_that_is_allowed_is_named_with_the_reason(program: Path, events: str, reasons: list[str]) -> None:
+    text = "\n".join(["kept: one", "facts owner=thread default=2000 divisor=3", *events.split("|"), ""])
+    judged = subprocess.run([program, "--excused"], input=text, capture_output=True, text=True, check=True)
+    lines = [line.split("\t") for line in judged.stdout.splitlines()]
+    named = [words[-1] for words in lines if words[1] == "excused"]
+    assert [sentence.partition("because ")[2] for sentence in named] == [
+        reason.replace(": ", " does not certainly hold: ", 1) for reason in reasons
+    ]
+
+
 def alarms(program: Path, seeds: range, mistake: str = "") -> list[str]:
     """The promises broken, with the seed and the sentence."""
     workloads = [RandomWorkload(seed, mistake).text for seed in seeds]

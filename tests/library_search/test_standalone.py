@@ -233,7 +233,7 @@ def test_a_cancellation_is_a_step_of_the_main_thread_which_python_has_not(tmp_pa
     plan = standalone_plan([FIRST, GRANTED, waiting, ask(500, "cancel", 2)], None)
     assert [(step.at_ms, step.cancels) for step in plan.steps] == [(500, 2)]
     events = [FIRST, GRANTED, waiting, ask(500, "cancel", 2)]
-    result = ReplayedLibrary("it", HostedOffer("it", "1"), 1, [], [], [], events, "", "", 0)
+    result = ReplayedLibrary("it", HostedOffer("it", "1"), 1, [], [], [], [], events, "", "", 0)
     with pytest.raises(UsageError, match="Python ends no thread's call"):
         standalone_program(read_library_schedule(written(tmp_path)), result, "python")
 

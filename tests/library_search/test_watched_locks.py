@@ -38,5 +38,9 @@ def test_a_stale_holder_does_not_excuse_what_it_renews(
     schedule = read_library_schedule(FOUND / "stale-holder-renews.schedule")
     again = replay_library(replace(schedule, adapter=plant_watched(tmp_path, changes)), "the schedule")
     assert again.violates == violates, again.sentence
+    assert (
+        "not required, because client-1 does not certainly hold: its lease may have been over"
+        in again.excused[0].sentence
+    )
     refused = [each for each in again.events if (each.client, each.call, each.outcome) == (3, "acquire", "refused")]
     assert bool(refused) == bool(violates)

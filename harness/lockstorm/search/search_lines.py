@@ -100,6 +100,7 @@ class ReplayDone(msgspec.Struct, frozen=True):
     commands: list[HeardCommand] = []
     strikes: list[StruckCommand] = []
     evidence: list[BrokenPromise] = []
+    excused: list[BrokenPromise] = []  # two holds at once that are not required to exclude each other
     events: list[CallEvent] = []
     offer: HostedOffer = HostedOffer("", "")
 
