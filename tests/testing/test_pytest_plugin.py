@@ -73,6 +73,18 @@ def test_a_lease_is_outlasted_by_who_asks_for_something(suite: Suite) -> None:
     assert counts(output) == "1 failed" and "outlast_lease: client-2 has no step under way" in output
 
 
+def test_a_step_under_way_is_not_judged(suite: Suite) -> None:
+    """Its write was not in the history, so nothing was lost. After a quiet phase, or of a dead client, it may be."""
+    suite.write("lock-adapter", STARTER.read_text()).chmod(0o755)
+    suite.write("test_it.py", EXAMPLE.replace("    lockstorm_trial.finish(one, two)\n", ""))
+    suite.write("test_quiet.py", EXAMPLE.replace("finish(one, two)", "quiet(one, two)"))
+    killed = EXAMPLE.replace("finish(one, two)", "kill(one); two.finish()")
+    suite.write("test_dead.py", killed.replace('assert_holds("integrity")', "sentence"))
+    output = suite.run()
+    assert counts(output) == "1 failed, 2 passed"
+    assert "judge: client-1, client-2 has a step under way: let it end, as finish() and quiet() do" in output
+
+
 @pytest.mark.slow("one more suite of its own", seconds=4)
 def test_the_example_with_a_lease_that_runs_out(suite: Suite) -> None:
     write_fenced_adapter(suite)

@@ -67,6 +67,7 @@ class TrialRunner:
         with at_place(self.item.nodeid):
             settings = prepare_by_hand(request)
         with self.open_prepared(settings, lease_is_chosen=bool(request.lease_ms)) as trial:
+            trial.steps_must_end = True
             yield trial
 
     @contextlib.contextmanager

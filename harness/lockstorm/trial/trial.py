@@ -74,6 +74,7 @@ class Trial:
         usual_ms = BOUND_LEASES * self.lease_ms + BOUND_SLEEP_MS + lease_late_in(settings, self.lock)
         self.bound_ms = settings.parameters.get("bound_ms", usual_ms)  # how long a free lock may stay unclaimed
         self.bound_ms += (settings.pace - 1) * REPLY_LIMIT_MS
+        self.steps_must_end = False  # before judge(), unless a quiet phase showed that they do not
         self.patience_ms = self.bound_ms  # of a quiet phase: longer than any promise, to see who is late
         self.verdict: Verdict | None = None
         self.elapsed_ms: dict[str, float] = {}
@@ -206,6 +207,7 @@ class Trial:
             raise UsageError("quiet() needs a client that lives: a scenario must leave one that can be served")
         self.faults.heal()
         self.begin_quiet()
+        self.steps_must_end = False
         idle = [client for client in living if client.state is TaskState.IDLE]
         for client in living:
             client.go_on()
@@ -225,7 +227,11 @@ class Trial:
     ) -> Verdict:
         """Ends the trial and judges its history: the result of `check` (docs/verdicts.md). `story_to` receives the
         history's records; `save`: where to write it. Raises Stalled if the machine stood still for longer than the
-        trial could bear."""
+        trial could bear, and UsageError if a client has a step under way that must end (issue #55): what it would have
+        done is not in the history."""
+        busy = [it.name for it in self.client_processes.living if it.state not in (TaskState.IDLE, TaskState.GONE)]
+        if self.steps_must_end and busy:
+            raise UsageError(f"judge: {', '.join(busy)} has a step under way: let it end, as finish() and quiet() do")
         self.faults.heal()
         self.links.check_rules()
         self.links.check_used()
