@@ -53,10 +53,8 @@ static struct proxy_link *find_link(const struct command_call *call) {
 
 static bool read_link_option(struct span word, enum link_option *option) {
     static const char *const names[] = {
-        [LINK_PLAIN] = "PLAIN",
-        [LINK_PATIENT] = "PATIENT",
-        [LINK_STEPPED] = "STEPPED",
-        [LINK_TIMED] = "TIMED",
+        [LINK_PLAIN] = "PLAIN",     [LINK_PATIENT] = "PATIENT", [LINK_PLAIN_STEPPED] = "PLAIN-STEPPED",
+        [LINK_STEPPED] = "STEPPED", [LINK_TIMED] = "TIMED",
     };
     for (size_t each = LINK_PLAIN; each < sizeof names / sizeof *names; each++) {
         if (!span_is_word(word, names[each])) continue;
@@ -81,9 +79,10 @@ static void link_add_command(struct command_call *call) {
     struct span name = call->arguments[0];
     enum link_option option = LINK_RESP;
     if (call->count == 4 && !read_link_option(call->arguments[3], &option))
-        return reply_error(call->reply,
-                           "'%.*s' is no option of LINK ADD: the options are PATIENT, PLAIN, STEPPED and TIMED",
-                           WORD(call->arguments[3]));
+        return reply_error(
+            call->reply,
+            "'%.*s' is no option of LINK ADD: the options are PATIENT, PLAIN, PLAIN-STEPPED, STEPPED and TIMED",
+            WORD(call->arguments[3]));
     if (!commands_check_name(call, 0)) return;
     if (find_link(call))
         return reply_error(call->reply, "the link '%.*s' exists already: LINK REMOVE it first, or LINK TARGET it",
@@ -251,7 +250,7 @@ static const struct command {
     void (*run)(struct command_call *call);
     const char *usage;
 } COMMANDS[] = {
-    {"LINK", "ADD", 3, 4, link_add_command, "LINK ADD name listen target [PLAIN|STEPPED|TIMED]"},
+    {"LINK", "ADD", 3, 4, link_add_command, "LINK ADD name listen target [PATIENT|PLAIN|PLAIN-STEPPED|STEPPED|TIMED]"},
     {"LINK", "CLOSE", 1, 1, link_close_command, "LINK CLOSE pattern"},
     {"LINK", "LIST", 0, 0, link_list_command, "LINK LIST"},
     {"LINK", "REMOVE", 1, 1, link_remove_command, "LINK REMOVE name"},

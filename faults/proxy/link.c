@@ -129,8 +129,7 @@ static void connection_finish_connect(struct proxy_connection *connection) {
 
 static bool is_stepped(const struct proxy_link *link) {
     const struct shared_page *page = link->proxy->actor.page;
-    bool stepped = link->option == LINK_STEPPED || link->option == LINK_TIMED;
-    return stepped && page->time == HISTORY_TIME_VIRTUAL && atomic_load(&page->unreliable);
+    return link->option >= LINK_PLAIN_STEPPED && page->time == HISTORY_TIME_VIRTUAL && atomic_load(&page->unreliable);
 }
 
 static void on_due(struct timer *timer) {
@@ -201,7 +200,7 @@ static void connection_open(struct proxy_link *link, int fd) {
     for (int side = 0; side < SIDES; side++) connection->io[side].data = connection;
     for (int each = 0; each < DIRECTIONS; each++) {
         struct rule_list *list = &link->rules[each];
-        bool opaque = link->option == LINK_PLAIN || link->option == LINK_PATIENT;
+        bool opaque = link->option >= LINK_PLAIN && link->option <= LINK_PLAIN_STEPPED;
         flow_open(&connection->flows[each], connection, (enum direction)each, opaque, on_due);
         for (size_t place = 0; place < list->count; place++)
             if (list->rules[place]->is_blanket)

@@ -45,10 +45,11 @@ enum target_activity {
 
 enum link_option {
     LINK_RESP,
-    LINK_PLAIN,   /* carries something that is not RESP */
-    LINK_PATIENT, /* that, and a connection waits for a target that does not listen yet */
-    LINK_STEPPED, /* RESP; see link_step_all */
-    LINK_TIMED,   /* that, and servers' own limits of time are deadlines (server_wait.h) */
+    LINK_PLAIN,         /* carries something that is not RESP */
+    LINK_PATIENT,       /* that, and a connection waits for a target that does not listen yet */
+    LINK_PLAIN_STEPPED, /* no RESP, either; see link_step_all */
+    LINK_STEPPED,       /* RESP; see link_step_all */
+    LINK_TIMED,         /* that, and servers' own limits of time are deadlines (server_wait.h) */
 };
 
 /* A place to listen, where it leads, and the connections that came that way. */

@@ -491,7 +491,7 @@ def test_who_has_gone_waits_for_no_target(running: Proxy) -> None:
 
 
 def test_an_option_that_a_link_does_not_have(running: Proxy) -> None:
-    said = "'PATIENTLY' is no option of LINK ADD: the options are PATIENT, PLAIN, STEPPED and TIMED"
+    said = "'PATIENTLY' is no option of LINK ADD: the options are PATIENT, PLAIN, PLAIN-STEPPED, STEPPED and TIMED"
     with pytest.raises(redis.ResponseError, match=said):
         running.add(LINK, "127.0.0.1:1", "PATIENTLY")
     running.links = 0

@@ -113,6 +113,8 @@ class Nodes(ABC, Generic[Node]):
         `option`, if it is not the usual one, and `file`."""
         hosted, option = self.trial.lock.adapter, option or self.link_option
         listen = "127.0.0.1:0" if self.by_tcp or (hosted and hosted.tcp) else None
+        if hosted and option == "PLAIN":
+            option = "PLAIN-STEPPED"  # a program's turn lasts until it waits: no answer may come before
         name = f"{client.host}>{node.name}"
         return self.trial.links.link(name, target, listen=listen, option=option, file=file)
 

@@ -47,8 +47,8 @@ class Proxy:
     ) -> str:
         """Makes a link and returns the address on which it listens: `listen`, or a socket of its own, which is called
         `file` and has a directory of its own if a file is given. `option`: PLAIN for a protocol other than RESP,
-        STEPPED for clients that take turns in virtual time, TIMED for those that do not say for how long a server is
-        to wait (faults/proxy/README.md)."""
+        STEPPED and PLAIN-STEPPED for clients that take turns in virtual time, TIMED for those that do not say for how
+        long a server is to wait (faults/proxy/README.md)."""
         self._names.append(name)
         at = listen or str(place_in(self._directory, len(self._names), file))
         reply = self.ask("LINK", "ADD", name, at, str(target), *([option] if option else []))
