@@ -14,22 +14,11 @@ import pytest
 
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
+from tests.helpers.busy import cpu_burner
 from tests.helpers.daily import daily
 from tests.helpers.support import ENVIRONMENT, processes_below, short_directory
 
 REPETITIONS = 100
-
-
-@contextmanager
-def cpu_burner() -> Iterator[None]:
-    """Two processes that use all the processor time that they get."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        yield
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
 
 
 def history_of(request: TrialSettings, path: Path) -> str:
