@@ -332,3 +332,12 @@ def test_cells_that_the_table_lacks_are_named_once_per_scenario(monkeypatch: pyt
     text = shown([*cells, *(structs.replace(cell, scenario="flush") for cell in cells)], 120)
     assert "gc-pause: scenarios/expected.toml says nothing yet about 5 of these cells" in text
     assert text.count("says nothing yet") == 2
+
+
+def test_two_adapters_are_a_grid() -> None:
+    locks, scenarios = ("adapter:redis-py", "adapter:redlock-py"), ("contention", "refused-acquire")
+    done = lockstorm("matrix", "--lock", ",".join(locks), "--scenario", ",".join(scenarios))
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert "adapter:redis-py" in done.stdout and "adapter:redlock-py" in done.stdout
+    assert [line.split()[0] for line in rows if line.startswith(scenarios)] == list(scenarios)

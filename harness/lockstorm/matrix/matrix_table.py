@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.native.library import locks
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.matrix_result import InapplicablePair, MatrixCell, MatrixResult
 from lockstorm.results.verdict import played_again_words
 from lockstorm.scenario.cells import MARK
@@ -36,7 +36,7 @@ def column_of(cell: MatrixCell) -> str:
 
 def rank_of(column: str) -> tuple[bool, bool, int, int, str]:
     """Sort key of a column: locks on one redis-server first, ordered by how they wait."""
-    lock = next(lock for lock in locks() if lock.name == column.partition(" / ")[0])
+    lock = lock_named(column.partition(" / ")[0])
     elsewhere = lock.service != "redis"
     return elsewhere, lock.nodes * (1 + lock.replicas) > 1, lock.nodes, WAITS.index(lock.waits), column
 
