@@ -169,6 +169,7 @@ void fence_add_server(struct fence *fence, const char *socket_path) {
 
 void scheduler_set_server_process(struct scheduler *scheduler, int number, int pid) {
     struct fenced_server *server = &scheduler->fence->server[number];
+    server_clocks_forget_alarms(scheduler, number);
     thread_watch_close(server->threads);
     server->threads = NULL;
     server->timer = 0;

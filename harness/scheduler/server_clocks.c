@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,4 +103,47 @@ bool scheduler_server_clock_error(const struct scheduler *scheduler, int server,
     *offset_ns = clock->offset_ns + server_clock_gained_ns(scheduler, clock);
     *drift_ppm = clock->drift_ppm;
     return clock->fd >= 0;
+}
+
+/* --- timers of servers' processes --- */
+
+/* When it is due, by the trial's clock; 0: it is not set. What the process has asked for counts from now on: the clock
+ * has not moved since. */
+static int64_t alarm_due_ns(const struct scheduler *scheduler, struct clock_alarm *alarm) {
+    int64_t after_ns = atomic_exchange(&alarm->after_ns, 0);
+    if (after_ns != 0)
+        alarm->due_ns = after_ns == CLOCK_ALARM_OFF ? 0 : shared_page_mono_ns(scheduler->page) + after_ns;
+    return alarm->due_ns;
+}
+
+int64_t server_clocks_next_alarm_ns(const struct scheduler *scheduler) {
+    int64_t next_ns = INT64_MAX;
+    for (int server = 0; server < scheduler->servers; server++) {
+        struct clock_page *page = scheduler->server_clocks[server].page;
+        for (int each = 0; page && each < CLOCK_PAGE_ALARMS && atomic_load(&page->alarms[each].pid); each++) {
+            int64_t due_ns = alarm_due_ns(scheduler, &page->alarms[each]);
+            if (due_ns && due_ns < next_ns) next_ns = due_ns;
+        }
+    }
+    return next_ns;
+}
+
+int server_clocks_ring(const struct scheduler *scheduler) {
+    int rung = 0;
+    int64_t now_ns = shared_page_mono_ns(scheduler->page);
+    for (int server = 0; server < scheduler->servers; server++) {
+        struct clock_page *page = scheduler->server_clocks[server].page;
+        for (int each = 0; page && each < CLOCK_PAGE_ALARMS && atomic_load(&page->alarms[each].pid); each++) {
+            struct clock_alarm *alarm = &page->alarms[each];
+            if (!alarm->due_ns || alarm->due_ns > now_ns) continue;
+            alarm->due_ns = 0;
+            rung += kill(atomic_load(&alarm->pid), SIGALRM) == 0;
+        }
+    }
+    return rung;
+}
+
+void server_clocks_forget_alarms(const struct scheduler *scheduler, int server) {
+    struct clock_page *page = scheduler->server_clocks[server].page;
+    if (page) memset(page->alarms, 0, sizeof page->alarms);
 }

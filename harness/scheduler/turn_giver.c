@@ -361,7 +361,8 @@ static bool waits_until_deadline(const struct scheduler *scheduler, int task) {
     return !is_stopped(scheduler, task) && (state == TASK_SLEEPING || state == TASK_WAITING);
 }
 
-/* Moves the clock to the next deadline of a task or of the proxy, at most to until_ns. LATE: that is after late_ns. */
+/* Moves the clock to the next deadline of a task, the proxy or a server's process, at most to until_ns. LATE: that is
+ * after late_ns. */
 static enum scheduler_result time_advance(struct scheduler *scheduler, int64_t until_ns, int64_t late_ns) {
     int64_t next_ns = INT64_MAX, now_ns = scheduler_mono_ns(scheduler);
     for (int task = 0; task < scheduler->tasks; task++) {
@@ -370,10 +371,13 @@ static enum scheduler_result time_advance(struct scheduler *scheduler, int64_t u
     }
     int64_t proxy_ns = atomic_load_explicit(&scheduler->page->proxy_deadline_ns, memory_order_acquire);
     if (proxy_ns < next_ns) next_ns = proxy_ns;
+    int64_t alarm_ns = server_clocks_next_alarm_ns(scheduler);
+    if (alarm_ns < next_ns) next_ns = alarm_ns;
     if (next_ns > until_ns) next_ns = until_ns;
     if (next_ns == INT64_MAX) return SCHEDULER_QUIET;
     if (next_ns > late_ns) return SCHEDULER_LATE;
     if (next_ns > now_ns && !clock_move(scheduler, next_ns)) return SCHEDULER_FAILED;
+    if (server_clocks_ring(scheduler) > 0) fence_mark_unsettled(scheduler->fence);
     return SCHEDULER_DONE;
 }
 

@@ -4,6 +4,7 @@ it is healed."""
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from lockstorm import Inconclusive, Outcome, UsageError
 from lockstorm.base import paths
 from lockstorm.base.hang_limit import HangLimit
+from lockstorm.servers.postgres_server import PostgresSession
 from lockstorm.servers.services import missing
 from lockstorm.trial.trial import Trial
 from tests.helpers.support import ENVIRONMENT, trial
@@ -29,6 +31,38 @@ def family_of(running: Trial) -> list[int]:
 
 def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# --- its timers ---
+
+
+def test_its_limits_of_time_go_by_the_clock_of_the_trial() -> None:
+    """A session waits for a lock for at most 50 ms. While no time passes the wait does not end, however long that is;
+    a millisecond too early it has not ended, either (issue #55, 20)."""
+    with trial("pg-lease") as running:
+        holder, waiter = (PostgresSession(running.database.socket) for _ in range(2))
+        holder.rows("SELECT pg_advisory_lock(1)")
+        waiter.rows("SET lock_timeout = '50ms'")
+        refusals: list[str] = []
+
+        def wait() -> None:
+            try:
+                waiter.rows("SELECT pg_advisory_lock(1)")
+            except Inconclusive as refusal:
+                refusals.append(str(refusal))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        for passed_ms in (0, 49):
+            running.advance(passed_ms)
+            thread.join(0.2)
+            assert thread.is_alive()
+        running.advance(1)
+        thread.join(60)
+        assert not thread.is_alive()
+        assert len(refusals) == 1 and "lock timeout" in refusals[0]
+        holder.close()
+        waiter.close()
 
 
 # --- stopped ---

@@ -8,13 +8,26 @@
  * the other is written. A reader never waits for a writer that has lost its processor. */
 #pragma once
 
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CLOCK_PAGE_VARIABLE "LOCKSTORM_CLOCK_PAGE"
 #define CLOCK_ALL_VARIABLE "LOCKSTORM_CLOCK_ALL"
 
-enum { CLOCK_PAGE_TEXT = 64 };
+enum { CLOCK_PAGE_TEXT = 64, CLOCK_PAGE_ALARMS = 512 };
+
+/* The interval timer of one of the server's processes (setitimer), by which PostgreSQL limits statements, waits for
+ * locks and idle sessions. Where the clock stands, the process only writes down for how long it has set the timer:
+ * nothing moves the clock meanwhile. The scheduler, which does, turns that into a moment, and sends SIGALRM then. */
+struct clock_alarm {
+    _Atomic int32_t pid; /* 0: free */
+    _Atomic int64_t
+        after_ns;   /* set by the process; CLOCK_ALARM_OFF: it has stopped its timer; 0: the scheduler knows */
+    int64_t due_ns; /* the scheduler's, by the trial's clock; 0: not set */
+};
+#define CLOCK_ALARM_OFF INT64_C(-1)
 
 /* How a clock that runs differs from the machine's: it is offset_ns ahead at since_ns (CLOCK_MONOTONIC of the machine),
  * and gains drift_ppm from then on. Numbers are acquired; they belong together if the version is still the same. */
@@ -27,6 +40,7 @@ struct clock_page {
     _Atomic int64_t wall_ns;      /* since 1970, for a clock that stands */
     _Atomic uint64_t version;     /* grows with every shift; 0: the clock stands */
     struct clock_shift shifts[2]; /* that of a version is at version % 2 */
+    struct clock_alarm alarms[CLOCK_PAGE_ALARMS];
 };
 
 /* The clock runs by this shift from now on. There is one writer at a time. */
