@@ -22,7 +22,7 @@ static void publish(struct timer_heap *timers) {
     ev_timer_stop(proxy->loop, &proxy->due);
     if (next_ns == TIMER_HEAP_NEVER) return;
     int64_t after_ns = next_ns - proxy_now_ns(proxy);
-    ev_timer_set(&proxy->due, after_ns > 0 ? (double)after_ns / CLOCK_NS_PER_S : 0, 0);
+    ev_timer_set(&proxy->due, after_ns > 0 ? (double)after_ns / (double)CLOCK_NS_PER_S : 0, 0);
     ev_timer_start(proxy->loop, &proxy->due);
 }
 

@@ -32,7 +32,7 @@ static struct clock_page *map_page(void) {
 }
 
 /* Also in a handler of the signal itself, in which PostgreSQL sets its next timer. */
-static bool is_free(int32_t owner, bool of_the_dead) {
+static bool is_place_free(int32_t owner, bool of_the_dead) {
     if (owner == 0) return true;
     int number = errno;
     bool gone = of_the_dead && kill(owner, 0) < 0 && errno == ESRCH;
@@ -44,7 +44,7 @@ static bool is_free(int32_t owner, bool of_the_dead) {
 static struct clock_alarm *take_place(struct clock_page *page, bool of_the_dead) {
     for (int each = 0; each < CLOCK_PAGE_ALARMS; each++) {
         int32_t owner = atomic_load(&page->alarms[each].pid);
-        if (!is_free(owner, of_the_dead)) continue;
+        if (!is_place_free(owner, of_the_dead)) continue;
         if (atomic_compare_exchange_strong(&page->alarms[each].pid, &owner, getpid())) return &page->alarms[each];
     }
     return of_the_dead ? NULL : take_place(page, true);
