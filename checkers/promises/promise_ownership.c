@@ -10,7 +10,8 @@
  *
  * An owner certainly holds nothing if each of its grants of the resource was given back with the answer ok, and no
  * acquire of it was under way, disturbed or of unknown outcome. A release by such an owner may be answered ok where the
- * library documents that, and of a permit always: any client may give back a permit. */
+ * library documents that, and of a permit always: any client may give back a permit. A call that was cancelled may be
+ * refused: it changed nothing (promise_release.c). */
 #include <stdio.h>
 
 #include "checkers/promises/promise_rule.h"
@@ -57,7 +58,7 @@ static void promise_ownership_answered(struct promise_pass *pass) {
     enum call_verb verb = call->ask->asked.verb;
     if (verb != CALL_RELEASE && verb != CALL_RENEW && verb != CALL_IS_HELD) return;
     enum outcome outcome = pass->event->outcome;
-    if (outcome == OUTCOME_REFUSED) check_refused(pass, call);
+    if (outcome == OUTCOME_REFUSED && !pass->event->cancelled) check_refused(pass, call);
     if (outcome == OUTCOME_OK) check_allowed(pass, call);
 }
 

@@ -57,7 +57,7 @@ struct promise_call {
     bool releasing;                      /* when asked a release of its owner was under way */
     bool connection_closed;              /* by its client while it was under way: FAULT_CUT */
     bool crowded;                        /* when asked another acquire of its owner was under way */
-    bool counted;                        /* a broken promise to answer it was noted */
+    bool counted;                        /* a broken promise of it was noted, which is noted once */
     uint32_t acquires, releases, doubts; /* of its owner, before it */
     uint32_t disturbances;               /* before it */
     uint32_t cancelled;                  /* index of the ASK of its cancellation; 0: not cancelled */

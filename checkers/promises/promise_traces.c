@@ -31,7 +31,7 @@ static bool was_answered(const struct promise_pass *pass, const struct promise_c
 bool was_cancelled(const struct promise_pass *pass, const struct promise_call *call) {
     bool granted = was_answered(pass, call, OUTCOME_OK);
     return call->answer && call->ask->asked.verb == CALL_ACQUIRE && !granted &&
-           (call->cancelled || pass->events[call->answer].cancelled);
+           (call->cancelled || call->ask->asked.over || pass->events[call->answer].cancelled);
 }
 
 bool was_refused(const struct promise_pass *pass, const struct promise_call *call) {

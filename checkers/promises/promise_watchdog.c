@@ -23,7 +23,8 @@ static bool gives_all_back(const struct promise_pass *pass, const struct promise
         if (!call->answer && !waits_with_nothing(pass, call)) return false;
         if (!call->answer) continue;
         granted += call->ask->asked.verb == CALL_ACQUIRE && pass->events[call->answer].outcome != OUTCOME_REFUSED;
-        given_back += call->ask->asked.verb == CALL_RELEASE;
+        bool gives_back = call->ask->asked.verb == CALL_RELEASE && !call->ask->asked.again && !call->alone;
+        given_back += gives_back;
     }
     return given_back >= granted || owner->superseded;
 }

@@ -84,6 +84,8 @@ struct call {
     int64_t wait_ms;       /* WAIT_TIME; of CALL_WORK: how long the work takes */
     int64_t lease_ms;      /* LEASE_GIVEN */
     uint32_t cancels;      /* CALL_CANCEL: index of the ASK event of the call that it cancels */
+    bool over;             /* it is made with a context that has ended before */
+    bool again;            /* of a release: the same is asked once more, because it failed */
     const char *form;      /* the library's overload, or NULL; only sentences use it */
 };
 
@@ -122,6 +124,7 @@ enum promise {
     PROMISE_TOKEN,
     PROMISE_REFUSAL,
     PROMISE_CANCEL,
+    PROMISE_RELEASE,
     PROMISE_LIVENESS,
     PROMISE_RESIDUE,
     PROMISE_ANSWER,

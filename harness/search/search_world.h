@@ -8,7 +8,7 @@
 #include "harness/scheduler/random.h"
 #include "harness/search/schedule.h"
 
-enum { SEARCH_PROPERTIES = 16, SEARCH_PLACES = 33, SEARCH_CHOICES = 544, SEARCH_TARGETS = 256, SEARCH_REASON = 256 };
+enum { SEARCH_PROPERTIES = 24, SEARCH_PLACES = 33, SEARCH_CHOICES = 544, SEARCH_TARGETS = 256, SEARCH_REASON = 256 };
 
 struct search_settings;
 struct search_world;

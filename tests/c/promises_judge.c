@@ -110,6 +110,8 @@ static void read_call_option(struct call *call, const char *word) {
     else if (!strcmp(word, "forever")) call->wait = WAIT_FOREVER;
     else if ((value = value_of(word, "wait"))) call->wait = WAIT_TIME, call->wait_ms = number_of(value);
     else if ((value = value_of(word, "given"))) call->lease = LEASE_GIVEN, call->lease_ms = number_of(value);
+    else if (!strcmp(word, "over")) call->over = true;
+    else if (!strcmp(word, "again")) call->again = true;
     else if (!strcmp(word, "renewed")) call->lease = LEASE_RENEWED;
     else if (!strcmp(word, "endless")) call->lease = LEASE_ENDLESS;
     else if (!strcmp(word, "default")) call->lease = LEASE_DEFAULT;

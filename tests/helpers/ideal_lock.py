@@ -38,6 +38,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "a token is drawn twice": ("token",),
     "validity counts from the answer of a late grant": ("validity",),
     "a spent grant is handed over": ("validity",),
+    "a failed release forgets whose the lock is": ("release",),
     "a waiter asks only once": ("liveness",),
     "a release is never answered": ("answer",),
     "a place stays in the queue": ("residue",),
@@ -336,6 +337,7 @@ class SimLibrary:
         self.watched: dict[tuple[Owner, int], int] = {}  # renewed holds of an owner
         self.watchdogs: dict[tuple[Owner, int], int] = {}  # the number of the one at work
         self.watchdogs_started = 0
+        self.forgotten = set[tuple[Owner, int]]()
 
     def owner(self, thread: int, lock: int) -> Owner:
         if self.mistake == "all threads are one owner":
@@ -490,14 +492,23 @@ class SimLibrary:
 
     # --- the other calls ---
 
-    def release(self, owner: Owner, resource: int, mode: str, lease: str) -> Generator[Wait, None, str]:
+    def release(
+        self, owner: Owner, resource: int, mode: str, lease: str, is_over: bool = False
+    ) -> Generator[Wait, None, str]:
+        """The text of the answer. `is_over`: with a context that has ended, so that nothing is sent."""
         key = (owner, resource)
+        if key in self.forgotten:
+            return "refused"
         if lease == "renewed" and self.watched.get(key):
             self.watched[key] -= 1
             if not self.watched[key] or self.mistake == "an inner release stops the watchdog":
                 self.stop_watchdog(key)
         server = self.servers[resource]
-        value = yield from self.command(lambda: server.release(owner, mode))
+        value = None if is_over else (yield from self.command(lambda: server.release(owner, mode)))
+        if value is None and self.mistake == "a failed release forgets whose the lock is":
+            self.forgotten.add(key)
+        if is_over:
+            return "unknown cancelled"
         if value is not None and self.mistake == "a release is never answered":
             yield FOREVER, Box()
         return outcome_of(value)
@@ -653,11 +664,15 @@ class RandomWorkload:
         self.events.tell(f"{library.client.name}.9{thread}", "ok")
 
     def do_release(self, library: SimLibrary, thread: int, resource: int, holds: list[SimHold]) -> Code:
+        """A release that failed is asked once more, or not."""
         who, hold = self.who(library, thread), holds.pop()
-        self.events.tell(who, "release", hold.mode, f"lock={hold.lock}", f"resource={resource}")
         owner = library.owner(thread, hold.lock)
-        answer = yield from library.release(owner, resource, hold.mode, hold.lease)
-        self.events.tell(who, answer)
+        for is_over, how in ((True, "over") if self.rng.random() < 0.1 else (False, ""), (False, "again")):
+            self.events.tell(who, "release", hold.mode, f"lock={hold.lock}", f"resource={resource}", how)
+            answer = yield from library.release(owner, resource, hold.mode, hold.lease, is_over)
+            self.events.tell(who, answer)
+            if not answer.startswith("unknown") or self.rng.random() < 0.3:
+                break
 
     def do_other(self, library: SimLibrary, thread: int, resource: int, holds: list[SimHold]) -> Code:
         who, hold = self.who(library, thread), self.rng.choice(holds)
