@@ -8,7 +8,11 @@ import sys
 from typing import Any
 
 Line = dict[str, Any]
-CANCELLED = {"outcome": "refused", "cancelled": True, "error": "CancelledError"}
+
+
+def cancelled(question: Line) -> Line:  # a release or renewal may have reached the server
+    outcome = "refused" if question["op"] == "acquire" else "unknown"
+    return {"outcome": outcome, "cancelled": True, "error": "CancelledError"}
 
 
 class Caller:  # a thread of protocol 2: a context, in which its calls are executed one after the other, a task each
@@ -23,17 +27,19 @@ class Caller:  # a thread of protocol 2: a context, in which its calls are execu
             self.task = asyncio.create_task(self.program.answer(self.call), context=self.context)
             await asyncio.wait([self.task])
             question, self.call, self.answered = self.call, {}, self.answered + 1
-            self.program.write(question, CANCELLED if self.task.cancelled() else self.task.result())
+            self.program.write(question, cancelled(question) if self.task.cancelled() else self.task.result())
 
 
 class Program:
     """A library has `open`, `make`, which returns a lock object, operations on a lock object, as its question says, and
     perhaps `forget`, after which it needs no lock object any more; all but `make` are coroutines. `refusals`: its
-    exceptions for "not granted" and "not yours". `hello_2`: what version 2 adds to `hello`."""
+    exceptions for "not granted" and "not yours". `hello_2`, `hello_3`: what these versions add to `hello`."""
 
-    def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line) -> None:
+    def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line, hello_3: Line | None = None) -> None:
         self.library, self.refusals = library, refusals
         self.hellos = {1: {"protocol": 1, **hello}, 2: {"protocol": 2, **hello, **hello_2}}
+        if hello_3:
+            self.hellos[3] = {**self.hellos[2], "protocol": 3, **hello_3}
         self.locks, self.callers = dict[int, Any](), dict[int, Caller]()
 
     async def serve(self) -> None:
@@ -55,7 +61,7 @@ class Program:
         os.write(1, json.dumps({"id": question["id"], "outcome": "ok", **answer}).encode() + b"\n")
 
     async def hello(self, question: Line) -> Line:
-        return self.hellos[min(2, question["protocol"])]
+        return self.hellos[min(max(self.hellos), question["protocol"])]
 
     async def open(self, question: Line) -> Line:
         self.opened = question
@@ -83,6 +89,8 @@ class Program:
         try:
             if (number := question.get("lock", 1)) not in self.locks:
                 self.locks[number] = self.library.make(question.get("resource", self.opened["resource"]), question)
+            if question.get("over"):
+                asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)  # where the call first waits
             done = await getattr(self.library, question["op"])(self.locks[number], question)
         except self.refusals as error:
             return {"outcome": "refused", "error": str(error)}

@@ -36,6 +36,8 @@ HELLO_2 = {
     "lease_key": "{resource}",
 }
 
+HELLO_3 = {"cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
+
 
 class Library:
     async def open(self, question: Line) -> None:
@@ -69,4 +71,4 @@ class Library:
         return {"held": lock.local.token is not None}
 
 
-asyncio.run(Program(Library(), LockError, HELLO, HELLO_2).serve())
+asyncio.run(Program(Library(), LockError, HELLO, HELLO_2, HELLO_3).serve())

@@ -29,6 +29,8 @@ static void call_json(const struct call *call, json_t *body) {
     json_object_update_new(body, json_pack("{s:s,s:i,s:i,s:i,s:i,s:s}", "call", CALL_VERBS[call->verb], "client",
                                            call->client + 1, "thread", call->thread + 1, "lock", call->lock + 1,
                                            "resource", call->resource + 1, "mode", CALL_MODES[call->mode]));
+    if (call->over) json_object_set_new(body, "over", json_true());
+    if (call->again) json_object_set_new(body, "again", json_true());
     if (call->verb != CALL_ACQUIRE) return;
     json_object_update_new(body, json_pack("{s:s,s:s,s:s}", "form", call->form ? call->form : "", "wait",
                                            CALL_WAITS[call->wait], "lease", CALL_LEASES[call->lease]));

@@ -32,6 +32,7 @@ json_t *calls_body(const struct library_offer *offer, const struct call *call) {
     }
     if (call->verb == CALL_RENEW && call->lease == LEASE_GIVEN && offer->renews_for)
         json_object_set_new(body, "lease_ms", json_integer(call->lease_ms));
+    if (call->over) json_object_set_new(body, "over", json_true());
     return body;
 }
 
@@ -71,6 +72,7 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
     state->question = question_send(&world->clients[client], calls_body(&world->offer, &call));
     if (!state->question) return calls_fail(world, client, "takes no question", "");
     state->asked = true;
+    state->messages = 0;
     state->ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = call, .client = client});
     state->asked_late_ns = hosted_late_ns(&world->clients[client].program);
     state->cancel_at_ns = planned->cancel_after_ms > 0
@@ -92,6 +94,17 @@ bool calls_cancel(struct library_world *world, int client, int thread) {
     return state->cancel > 0 || calls_fail(world, client, "takes no question", "");
 }
 
+bool calls_cancel_at(struct library_world *world, int client, bool gone_on) {
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+        struct library_thread *state = &world->clients[client].threads[thread];
+        if (!state->asked || !world->clients[client].runs || library_is_paused(world, client)) continue;
+        state->messages += gone_on;
+        int at = next_call(world, client, thread)->cancel_at;
+        if (at > 0 && state->messages == at - 1 && !state->cancel && !calls_cancel(world, client, thread)) return false;
+    }
+    return true;
+}
+
 bool calls_ask_control(struct library_world *world, int client, json_t *body) {
     struct library_client *of = &world->clients[client];
     json_decref(of->control_answer);
@@ -108,10 +121,14 @@ static bool outcome_read(const json_t *body, enum outcome *outcome) {
     return place >= 0;
 }
 
-/* What was not granted is not worked under, and not released. */
-static void thread_go_on(struct library_thread *state, const struct planned_call *planned, enum outcome outcome) {
+/* What was not granted is not worked under, and not released; a release is asked once more only if it has failed. */
+static void thread_go_on(struct library_thread *state, const struct workload_thread *calls, enum outcome outcome,
+                         bool cancelled) {
+    const struct planned_call *planned = &calls->calls[state->next];
     bool skips = planned->call.verb == CALL_ACQUIRE && outcome != OUTCOME_OK && planned->match >= 0;
+    bool failed = planned->call.verb == CALL_RELEASE && (outcome == OUTCOME_UNKNOWN || cancelled);
     state->next = skips ? planned->match + 1 : state->next + 1;
+    while (!failed && state->next < calls->count && calls->calls[state->next].call.again) state->next++;
     state->asked = false;
     state->cancel_at_ns = 0;
 }
@@ -157,7 +174,8 @@ static bool answer_take(struct library_world *world, int client, const json_t *b
         }
         if (!state->asked || state->question != id) continue;
         answer_note(world, client, state, body, outcome);
-        thread_go_on(state, next_call(world, client, thread), outcome);
+        thread_go_on(state, &world->workload.threads[workload_thread_number(client, thread)], outcome,
+                     json_is_true(json_object_get(body, "cancelled")));
         return true;
     }
     return id > 0 && id <= of->question; /* a late one */

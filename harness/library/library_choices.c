@@ -108,15 +108,18 @@ static bool step_take(struct library_world *world, struct choice choice) {
     }
     world->search.steps++;
     if (choice.kind == CHOICE_CLOCK) return clock_step(world) && library_settle(world);
-    struct library_link *link = choice.kind == CHOICE_CALL ? NULL : library_link_find(world->clients, choice.who);
-    if (choice.kind == CHOICE_CALL) {
-        if (!calls_ask_next(world, choice.who / WORKLOAD_THREADS, choice.who % WORKLOAD_THREADS)) return false;
+    bool is_call = choice.kind == CHOICE_CALL;
+    struct library_link *link = is_call ? NULL : library_link_find(world->clients, choice.who);
+    int client = choice.who / (is_call ? WORKLOAD_THREADS : LIBRARY_LINKS);
+    if (is_call) {
+        if (!calls_ask_next(world, client, choice.who % WORKLOAD_THREADS)) return false;
     } else if (choice.kind == CHOICE_REQUEST) {
         library_request_arrives(world, link);
     } else {
         link_deliver_answer(link);
     }
-    return library_settle(world);
+    if (!library_settle(world) || !world->offer.cancels_of) return !world->search.reason[0];
+    return calls_cancel_at(world, client, !is_call) && library_settle(world);
 }
 
 /* The servers are asked for leases when nothing is under way: then each client that was granted a lock knows it. */

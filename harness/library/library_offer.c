@@ -21,6 +21,12 @@ static bool bits_read(const json_t *list, const char *const *words, unsigned *bi
     return *bits != 0;
 }
 
+/* A list of calls, which may be missing. */
+static bool verbs_read(const json_t *list, unsigned *bits) {
+    *bits = 0;
+    return json_array_size(list) == 0 || bits_read(list, CALL_VERBS, bits);
+}
+
 static bool word_in(const json_t *list, const char *word) {
     for (size_t each = 0; each < json_array_size(list); each++) {
         const char *found = json_string_value(json_array_get(list, each));
@@ -103,6 +109,9 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     offer->renews = word_in(operations, "renew");
     offer->renews_for = json_is_true(json_object_get(hello, "renew_lease"));
     offer->answers_is_held = word_in(operations, "is_held");
+    offer->protocol = (int)offer_number_of(hello, "protocol", 2);
+    if (!verbs_read(json_object_get(hello, "cancels"), &offer->cancels_of)) return wrong(reason, "cancels");
+    if (!verbs_read(json_object_get(hello, "over"), &offer->asks_over)) return wrong(reason, "over");
     keeps_read(json_object_get(hello, "keeps"), offer);
     offer->lease_of_object = word_in(json_object_get(hello, "of_object"), "lease_ms");
     offer->wait_of_object = word_in(json_object_get(hello, "of_object"), "wait_ms");

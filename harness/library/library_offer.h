@@ -1,4 +1,4 @@
-/* What a library can be asked for, as its adapter says in `hello` (docs/adapters.md, version 2). */
+/* What a library can be asked for, as its adapter says in `hello` (docs/adapters.md, versions 2 and 3). */
 #pragma once
 
 #include <jansson.h>
@@ -28,6 +28,10 @@ struct library_offer {
     int keep_count;
     enum library_topology topology;
     bool is_tcp, cancels, renews, renews_for, answers_is_held;
+    int protocol; /* 2 or 3; what follows is of version 3 */
+    unsigned
+        cancels_of;     /* bit n: a call under way of enum call_verb n can be cancelled; CALL_ACQUIRE is in `cancels` */
+    unsigned asks_over; /* bit n: a call of enum call_verb n can be made with a context that has ended */
     /* What the first acquire of a lock object says holds for all of them: */
     bool lease_of_object, form_of_object, wait_of_object;
     struct library_form forms[OFFER_FORMS];

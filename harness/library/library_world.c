@@ -10,7 +10,7 @@
 #include "harness/search/mix.h"
 
 /* Limits of virtual time for what is no call: a program that starts, and one that forgets. */
-enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL = 2 };
+enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL_LEAST = 2, PROTOCOL = 3 };
 /* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
 enum { LEASES_AFTER = 2, AFTER_LEAST_MS = 4000 };
 /* How long programs rest at least before a schedule. */
@@ -144,8 +144,8 @@ static bool offer_ask(struct library_world *world) {
     if (!program_start(world, 0)) return false;
     const json_t *hello = world->clients[0].control_answer;
     const json_t *protocol = json_object_get(hello, "protocol");
-    bool good = json_is_integer(protocol) && json_integer_value(protocol) == PROTOCOL;
-    if (!good) give_up(world, "the adapter does not speak protocol 2 (docs/adapters.md), which a search needs");
+    bool good = json_integer_value(protocol) >= PROTOCOL_LEAST && json_integer_value(protocol) <= PROTOCOL;
+    if (!good) give_up(world, "the adapter does not speak protocol 2 or 3 (docs/adapters.md), which a search needs");
     else if (!offer_read(hello, settings->lease_ms, settings->permits, &world->offer, reason) ||
              (settings->form_count && !offer_restrict(&world->offer, settings->forms, settings->form_count, reason)))
         good = give_up(world, "%s", reason);

@@ -42,6 +42,7 @@ struct library_thread {
     int64_t asked_late_ns; /* hosted_late_ns then */
     int64_t idle_until_ns;
     int64_t cancel_at_ns; /* 0: never */
+    int messages;         /* of its client that have gone on since it was asked */
     int cancel;           /* id of the question that cancels it; 0: no such question is open */
     uint32_t cancel_ask;  /* index of that event */
 };
@@ -162,6 +163,8 @@ json_t *calls_body(const struct library_offer *offer, const struct call *call);
 bool calls_ask_next(struct library_world *world, int client, int thread);
 /* Cancels the call of a thread that is under way. */
 bool calls_cancel(struct library_world *world, int client, int thread);
+/* Cancels calls of a client after a number of its messages; `gone_on`: one more has. False: it takes no question. */
+bool calls_cancel_at(struct library_world *world, int client, bool gone_on);
 /* Asks what is no call of a thread; `body`: its keys besides id, which this takes. */
 bool calls_ask_control(struct library_world *world, int client, json_t *body);
 /* Takes all lines that a client's program has written. True: there were some. */

@@ -3,7 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RANDOM_STREAM = 2000, BLOCKS_MOST = 2, DEPTH_MOST = 3, OBJECTS_MOST = 2, PARTS = 100 };
+enum {
+    RANDOM_STREAM = 2000,
+    RANDOM_STREAM_3,
+    /* what version 3 adds: what version 2 draws stays as it was */ BLOCKS_MOST = 2,
+    DEPTH_MOST = 3,
+    OBJECTS_MOST = 2,
+    PARTS = 100
+};
 
 struct draw {
     struct workload *workload;
@@ -186,6 +193,43 @@ static void thread_draw(struct draw *draw, int client, int thread) {
     }
 }
 
+/* --- what version 3 asks: calls whose context ends, and releases once more --- */
+
+static bool is_of(unsigned verbs, const struct planned_call *planned) {
+    return verbs >> planned->call.verb & 1;
+}
+
+static void endings_draw(struct draw *draw, struct planned_call *planned) {
+    const struct library_offer *offer = draw->offer;
+    bool over = chance(draw, planned->call.verb == CALL_ACQUIRE ? 5 : 12), cancelled = chance(draw, 20);
+    int after = below(draw, 3);
+    if (over && is_of(offer->asks_over, planned)) planned->call.over = true;
+    else if (cancelled && is_of(offer->cancels_of, planned)) planned->cancel_at = 1 + after;
+}
+
+/* The number of calls that it adds. */
+static int asked_again_draw(struct draw *draw, struct workload_thread *thread, int release) {
+    if (!chance(draw, 50) || thread->count == WORKLOAD_CALLS) return 0;
+    struct planned_call *again = &thread->calls[release + 1];
+    memmove(again + 1, again, (size_t)(thread->count++ - release - 1) * sizeof *again);
+    *again = again[-1];
+    again->call.over = false;
+    again->call.again = true;
+    again->cancel_at = 0;
+    return 1;
+}
+
+static void version_3_draw(struct draw *draw) {
+    for (int number = 0; number < WORKLOAD_THREADS_ALL; number++) {
+        struct workload_thread *thread = &draw->workload->threads[number];
+        for (int each = 0; each < thread->count; each++) {
+            struct planned_call *planned = &thread->calls[each];
+            endings_draw(draw, planned);
+            if (planned->call.verb == CALL_RELEASE) each += asked_again_draw(draw, thread, each);
+        }
+    }
+}
+
 void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed) {
     struct draw draw = {
         .workload = workload, .offer = offer, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
@@ -196,5 +240,7 @@ void workload_draw(struct workload *workload, const struct library_offer *offer,
         int threads = offer->threads > 1 && chance(&draw, 30) ? 2 : 1;
         for (int thread = 0; thread < threads; thread++) thread_draw(&draw, client, thread);
     }
+    draw.random = random_split(seed, RANDOM_STREAM_3);
+    if (offer->protocol > 2) version_3_draw(&draw);
     workload_match(workload);
 }

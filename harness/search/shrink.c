@@ -204,6 +204,11 @@ static bool shrink_call_numbers(struct shrink *shrink, int thread, int place) {
     trial_begin(shrink);
     if (call->cancel_after_ms > 0 && number_try(shrink, &call->cancel_after_ms, 0)) return true;
     trial_begin(shrink);
+    bool ends = call->call.over || call->cancel_at > 0;
+    call->call.over = false;
+    call->cancel_at = 0;
+    if (ends && shrink_try(shrink)) return true;
+    trial_begin(shrink);
     if (call->call.lease == LEASE_GIVEN && call->call.verb == CALL_ACQUIRE && lease_try(shrink, call, lease_ms))
         return true;
     trial_begin(shrink);

@@ -33,7 +33,7 @@ static void thread_match(struct workload_thread *thread) {
         if (call->call.verb != CALL_ACQUIRE) continue;
         for (int after = each; after < thread->count && call->match < 0; after++) {
             const struct call *other = &thread->calls[after].call;
-            if (other->lock != call->call.lock || other->mode != call->call.mode) continue;
+            if (other->again || other->lock != call->call.lock || other->mode != call->call.mode) continue;
             depth += (other->verb == CALL_ACQUIRE) - (other->verb == CALL_RELEASE);
             if (other->verb == CALL_RELEASE && depth == 0) call->match = after;
         }
@@ -73,7 +73,8 @@ static int acquire_write(const struct planned_call *planned, char *text, size_t 
     number_write(lease, sizeof lease, CALL_LEASES[call->lease], call->lease == LEASE_GIVEN ? call->lease_ms : 0);
     if (planned->cancel_after_ms > 0)
         snprintf(cancel, sizeof cancel, " cancel-after=%lld", (long long)planned->cancel_after_ms);
-    return snprintf(text, room, " wait=%s lease=%s%s form=%s", wait, lease, cancel, planned->form);
+    return snprintf(text, room, " wait=%s lease=%s%s%s form=%s", wait, lease, cancel, call->over ? " over" : "",
+                    planned->form);
 }
 
 const char *workload_line_write(const struct planned_call *planned, char line[WORKLOAD_LINE]) {
@@ -86,9 +87,15 @@ const char *workload_line_write(const struct planned_call *planned, char line[WO
     }
     used += snprintf(line + used, WORKLOAD_LINE - (size_t)used, " lock-%d resource-%d %s", call->lock + 1,
                      call->resource + 1, CALL_MODES[call->mode]);
-    if (call->verb == CALL_ACQUIRE) acquire_write(planned, line + used, WORKLOAD_LINE - (size_t)used);
+    if (call->verb == CALL_ACQUIRE) {
+        acquire_write(planned, line + used, WORKLOAD_LINE - (size_t)used);
+        return line;
+    }
     if (call->verb == CALL_RENEW && call->lease_ms > 0)
-        snprintf(line + used, WORKLOAD_LINE - (size_t)used, " lease=given:%lld", (long long)call->lease_ms);
+        used += snprintf(line + used, WORKLOAD_LINE - (size_t)used, " lease=given:%lld", (long long)call->lease_ms);
+    if (planned->cancel_at > 0)
+        used += snprintf(line + used, WORKLOAD_LINE - (size_t)used, " cancel-at=%d", planned->cancel_at - 1);
+    snprintf(line + used, WORKLOAD_LINE - (size_t)used, "%s%s", call->over ? " over" : "", call->again ? " again" : "");
     return line;
 }
 
@@ -113,10 +120,11 @@ static bool options_read(char *words, struct planned_call *planned, const char *
         *form = '\0';
     }
     for (char *rest, *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        int place = 0;
+        int place = 0, used = 0;
         int64_t number = 0;
         *reason =
-            "after the mode follow wait=none|time:MS|forever, lease=given:MS|renewed|endless|default, cancel-after=MS, form=NAME";
+            "after the mode follow wait=none|time:MS|forever, lease=given:MS|renewed|endless|default, cancel-after=MS, "
+            "cancel-at=N, over, again, form=NAME";
         if (strncmp(word, "wait=", 5) == 0 && option_read(word + 5, CALL_WAITS, &place, &number)) {
             call->wait = (enum call_wait)place;
             call->wait_ms = call->wait == WAIT_TIME ? number : call->wait == WAIT_FOREVER ? -1 : 0;
@@ -128,7 +136,12 @@ static bool options_read(char *words, struct planned_call *planned, const char *
         } else if (strncmp(word, "cancel-after=", 13) == 0) {
             planned->cancel_after_ms = strtoll(word + 13, NULL, 10);
             if (planned->cancel_after_ms <= 0) return false;
-        } else return false;
+        } else if (strncmp(word, "cancel-at=", 10) == 0) {
+            if (sscanf(word + 10, "%2d%n", &place, &used) != 1 || place < 0 || word[10 + used]) return false;
+            planned->cancel_at = place + 1;
+        } else if (strcmp(word, "over") == 0) call->over = true;
+        else if (strcmp(word, "again") == 0) call->again = true;
+        else return false;
     }
     return true;
 }
@@ -157,6 +170,9 @@ bool workload_line_read(struct workload *workload, const char *line, const char 
     snprintf(rest, sizeof rest, "%s", line + used + more);
     added->call.lease = LEASE_DEFAULT;
     if (!options_read(rest, added, reason)) return false;
+    *reason = "only a release or renewal has cancel-at=N, and only a release again";
+    bool ends = place == CALL_RELEASE || place == CALL_RENEW;
+    if ((added->cancel_at > 0 && !ends) || (added->call.again && place != CALL_RELEASE)) return false;
     *reason = "an acquire ends with form=NAME";
     if (place == CALL_ACQUIRE) return added->form[0] != '\0';
     *reason = "only an acquire has a wait, a form and a lease that is not given; a renewal may have lease=given:MS";

@@ -7,6 +7,10 @@
  *   client-1 thread-1: work 500
  *   client-1 thread-1: release lock-1 resource-1 exclusive
  *
+ * A release or renewal may have "over" (its context has ended before it is asked) or "cancel-at=N" (it is cancelled
+ * when N messages of its client have gone on), an acquire "over". A release that ends with "again" is asked only if the
+ * one before it has failed.
+ *
  * A thread makes its next call when the one before is answered. What stands between an acquire that was not granted and
  * its release is left out, with both. */
 #pragma once
@@ -22,6 +26,8 @@ struct planned_call {
     struct call call;        /* client and thread are where it stands; `form` belongs to the offer or to the workload */
     int64_t work_ms;         /* CALL_WORK */
     int64_t cancel_after_ms; /* of an acquire: it is cancelled when it is not answered for so long; 0: never */
+    int cancel_at;           /* of a release or renewal: it is cancelled when so many messages of its client, less one,
+                              * have gone on since it was asked; 0: never */
     int match;               /* of an acquire: the place of its release among the thread's calls; or -1 */
     char form[WORKLOAD_FORM];
 };

@@ -16,6 +16,7 @@ from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.daily import daily
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.planting_calls import plant_calls
+from tests.helpers.planting_tasks import FORGETS, VERSION_2, plant_tasks
 from tests.helpers.stalls import beside_no_stall
 
 pytestmark = pytest.mark.waits  # a library runs in real time only
@@ -157,6 +158,33 @@ def test_without_the_mistake_the_same_check_of_version_2_passes(
 ) -> None:
     done = checked(plant_calls(tmp_path), check, servers)
     assert done.ok, done
+
+
+VERSION_3 = [  # a check, a mistake that it finds, and a part of its message
+    (
+        "asks_after_an_end",
+        FORGETS,
+        "release with a context that had ended was answered unknown (CancelledError), and the release after it refused",
+    ),
+]
+
+
+@beside_no_stall(LEASE_MS)
+@pytest.mark.parametrize(("check", "mistake", "message"), VERSION_3)
+def test_a_mistake_in_version_3_is_found_and_explained(
+    tmp_path: Path, servers: list[RedisServer], check: str, mistake: tuple[str, str], message: str
+) -> None:
+    done = checked(plant_tasks(tmp_path, mistake), check, servers)
+    assert not done.ok and message in done.wrong, done
+    right = checked(plant_tasks(tmp_path), check, servers)
+    assert right.ok, right
+
+
+def test_each_check_of_version_3_has_a_mistake_that_it_finds(tmp_path: Path) -> None:
+    old, new = adapter_facts(plant_tasks(tmp_path, VERSION_2)), adapter_facts(plant_tasks(tmp_path))
+    assert old and new
+    more = set(adapter_calls_check.checks_of_calls(new)) - set(adapter_calls_check.checks_of_calls(old))
+    assert {check.__name__ for check in more} == {check for check, *_ in VERSION_3}
 
 
 def test_each_check_of_version_2_has_a_mistake_that_it_finds(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from msgspec import structs
 from lockstorm.base import paths
 from lockstorm.locks import adapter_lines
 from lockstorm.locks.adapter_lines import (
+    NEWEST,
     AcquireForm,
     AdapterFacts,
     ProtocolError,
@@ -44,9 +45,14 @@ FULL = {
     "timer_ms": 100,
     "keeps": ["tokens:{resource}", "queue:*"],
 }
+FULL_3 = {**FULL, "protocol": 3, "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
 # What a hello has in the place of what is right, and a part of the message.
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"protocol": 3}, "protocol must be 1 or 2"),
+    ({"protocol": 4}, "protocol must be from 1 to 3"),
+    ({"protocol": "2"}, "protocol must be from 1 to 3"),
+    ({"cancels": ["release"]}, "its hello has the unknown key 'cancels'"),
+    ({"protocol": 3, "cancels": ["acquire"]}, "cancels must be a list of calls, of release, renew"),
+    ({"protocol": 3, "over": True}, "over must be a list of calls, of acquire, release, renew"),
     ({"owner": None}, "owner must be one of thread, object, thread-object"),
     ({"owner": "process"}, "owner must be one of thread, object, thread-object"),
     ({"threads": 0}, "threads must be a whole number from 1 to 64"),
@@ -85,30 +91,30 @@ WRONG_TOGETHER: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("hello", [HELLO, FULL], ids=["short", "full"])
-def test_a_right_hello_of_version_2(hello: dict[str, Any]) -> None:
-    check_hello(hello, 2)
+@pytest.mark.parametrize("hello", [HELLO, FULL, FULL_3], ids=["short", "full", "version 3"])
+def test_a_right_hello_of_version_2_or_3(hello: dict[str, Any]) -> None:
+    check_hello(hello, NEWEST)
     fastjsonschema.validate(SCHEMA, hello, use_default=False)
     facts = msgspec.convert(hello, AdapterFacts)
     assert facts.owner == "thread" and facts.forms[0].wait == ("none", "time")
-    assert (facts.threads, facts.modes) == ((4, ("read", "write")) if hello is FULL else (1, ("exclusive",)))
+    assert (facts.threads, facts.modes) == ((4, ("read", "write")) if "modes" in hello else (1, ("exclusive",)))
 
 
 def test_every_key_of_a_full_hello_is_read() -> None:
-    facts = json.loads(json.dumps(structs.asdict(msgspec.convert(FULL, AdapterFacts)), default=structs.asdict))
-    assert {key: facts[key] for key in FULL if key not in ("id", "outcome", "protocol")} == {
-        key: value for key, value in FULL.items() if key not in ("id", "outcome", "protocol")
+    facts = json.loads(json.dumps(structs.asdict(msgspec.convert(FULL_3, AdapterFacts)), default=structs.asdict))
+    assert {key: facts[key] for key in FULL_3 if key not in ("id", "outcome", "protocol")} == {
+        key: value for key, value in FULL_3.items() if key not in ("id", "outcome", "protocol")
     }
-    only_version_2 = set(adapter_lines.HELLO_KEYS_2) - set(adapter_lines.HELLO_KEYS)
-    assert only_version_2 <= {field.name for field in structs.fields(AdapterFacts)} & set(FULL)
+    newer = set(adapter_lines.HELLO_KEYS_3) - set(adapter_lines.HELLO_KEYS)
+    assert newer <= {field.name for field in structs.fields(AdapterFacts)} & set(FULL_3)
     assert set(adapter_lines.FORM_KEYS) == {field.name for field in structs.fields(AcquireForm)}
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_a_wrong_hello_of_version_2_names_the_key(change: dict[str, Any], message: str) -> None:
+def test_a_wrong_hello_names_the_key(change: dict[str, Any], message: str) -> None:
     hello = {**HELLO, **change}
     with pytest.raises(ProtocolError) as wrong:
-        check_hello(hello, 2)
+        check_hello(hello, NEWEST)
     assert message in str(wrong.value)
     with pytest.raises(fastjsonschema.JsonSchemaException):
         fastjsonschema.validate(SCHEMA, hello, use_default=False)
@@ -117,7 +123,7 @@ def test_a_wrong_hello_of_version_2_names_the_key(change: dict[str, Any], messag
 @pytest.mark.parametrize(("change", "message"), WRONG_TOGETHER, ids=[message for _, message in WRONG_TOGETHER])
 def test_forms_that_contradict_each_other(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ProtocolError) as wrong:
-        check_hello({**HELLO, **change}, 2)
+        check_hello({**HELLO, **change}, NEWEST)
     assert message in str(wrong.value)
 
 
@@ -125,16 +131,16 @@ def test_forms_that_contradict_each_other(change: dict[str, Any], message: str) 
 def test_a_hello_of_version_2_lacks_a_key(key: str) -> None:
     hello = {each: value for each, value in HELLO.items() if each != key}
     with pytest.raises(ProtocolError, match=f"its hello lacks '{key}'"):
-        check_hello(hello, 2)
+        check_hello(hello, NEWEST)
     with pytest.raises(fastjsonschema.JsonSchemaException):
         fastjsonschema.validate(SCHEMA, hello, use_default=False)
 
 
 def test_an_adapter_of_version_1_may_be_asked_for_2_and_not_the_other_way_round() -> None:
     old = {"id": 1, "outcome": "ok", "protocol": 1, "name": "mine"}
-    check_hello(old, 2)
+    check_hello(old, NEWEST)
     with pytest.raises(ProtocolError, match="unknown key 'owner'"):
-        check_hello({**old, "owner": "thread"}, 2)
+        check_hello({**old, "owner": "thread"}, NEWEST)
     with pytest.raises(ProtocolError, match="protocol must be 1, the version that it speaks"):
         check_hello({"id": 1, "outcome": "ok", "protocol": 2, "name": "mine"}, 1)
 
@@ -145,4 +151,4 @@ def test_cancelled_is_a_key_of_version_2() -> None:
     with pytest.raises(ProtocolError, match="unknown key 'cancelled'"):
         check_answer(line, 3)
     with pytest.raises(ProtocolError, match='"cancelled" must be true or false'):
-        parse_answer(line.replace(b"true", b"1"), 2)
+        parse_answer(line.replace(b"true", b"1"), NEWEST)

@@ -303,7 +303,7 @@ def test_every_line_is_as_the_schema_has_it(
         {"id": 1, "op": "steal"},
         {"op": "release"},
         {"id": 1, "op": "acquire"},
-        {"id": 1, "op": "hello", "protocol": 3},
+        {"id": 1, "op": "hello", "protocol": 4},
         {"id": 1, "op": "release", "form": "lock"},
         {"id": 1, "op": "acquire", "wait_ms": 0, "lock": 0},
         {"id": 1, "op": "acquire", "wait_ms": 0, "mode": "share"},
@@ -324,7 +324,7 @@ def test_the_schema_refuses_a_wrong_line(line: dict[str, Any]) -> None:
 def test_the_schema_has_the_keys_of_a_hello() -> None:
     definitions = SCHEMA["definitions"]
     assert set(definitions["AdapterHello"]["properties"]) == set(adapter_lines.HELLO_KEYS)
-    assert set(definitions["AdapterFacts"]["properties"]) == set(adapter_lines.HELLO_KEYS_2)
+    assert set(definitions["AdapterFacts"]["properties"]) == set(adapter_lines.HELLO_KEYS_3)
     assert set(definitions["AcquireForm"]["properties"]) == set(adapter_lines.FORM_KEYS)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.gate.policy_file import PolicyTables
-from lockstorm.locks.adapter_lines import AdapterAnswer, AdapterFacts, AdapterHello
+from lockstorm.locks.adapter_lines import HELLO_KEYS_2, HELLO_KEYS_3, AdapterAnswer, AdapterFacts, AdapterHello
 from lockstorm.locks.adapter_questions import AnyQuestion, TcpNode, UnixNode
 from lockstorm.matrix.advice_result import Advice
 from lockstorm.results.event import HistoryHeader, HistoryRecord
@@ -65,18 +65,23 @@ def adapter_schema() -> Schema:
     (question, *_), definitions = msgspec.json.schema_components(kinds, ref_template="#/definitions/{name}")
     definitions = _closed(definitions)
     definitions["Node"] = {"oneOf": [{"$ref": f"#/definitions/{kind.__name__}"} for kind in (UnixNode, TcpNode)]}
-    for kind, version in ((AdapterHello, 1), (AdapterFacts, 2)):
+    for kind, versions in ((AdapterHello, [1]), (AdapterFacts, [2, 3])):
         hello = definitions[kind.__name__]
-        hello["properties"]["protocol"] = {"const": version}
+        hello["properties"]["protocol"] = {"enum": versions}
         hello["required"] = ["id", "outcome", "protocol", *hello["required"]]
     operations = definitions["AdapterHello"]["properties"]["operations"]["items"]["enum"]
     definitions["AdapterHello"]["properties"]["operations"]["items"] = {"enum": operations[:-1]}  # token: version 2
+    newer = [{"required": [key]} for key in HELLO_KEYS_3 if key not in HELLO_KEYS_2]
+    definitions["AdapterFacts"] |= {
+        "if": {"properties": {"protocol": {"const": 2}}, "required": ["protocol"]},
+        "then": {"not": {"anyOf": newer}},
+    }
     _left_out_instead_of_null(definitions)
-    hello = _either({"protocol": {"const": 2}}, "AdapterFacts", "AdapterHello")
+    hello = _either({"protocol": {"enum": [2, 3]}}, "AdapterFacts", "AdapterHello")
     answer = {"if": {"required": ["protocol"]}, "then": hello, "else": {"$ref": "#/definitions/AdapterAnswer"}}
     about = (
-        "docs/adapters.md explains it. A question has an op, an answer an outcome. Versions 1 and 2 of the protocol: "
-        "AdapterHello and AdapterFacts are the answers to a hello."
+        "docs/adapters.md explains it. A question has an op, an answer an outcome. Version 1 of the protocol, and "
+        "versions 2 and 3: AdapterHello and AdapterFacts are the answers to a hello."
     )
     return _head("A line between lockstorm and an adapter", about) | {
         "type": "object",

@@ -1,5 +1,5 @@
-"""Checks of an adapter that speaks version 2 of the protocol: threads, lock objects, forms, and what its hello says of
-them. As in adapter_check.py, the message of a failure tells the author what to correct."""
+"""Checks of an adapter that speaks version 2 or 3 of the protocol: threads, lock objects, forms, and what its hello
+says of them. As in adapter_check.py, the message of a failure tells the author what to correct."""
 
 import itertools
 import time
@@ -18,7 +18,7 @@ from lockstorm.conformance.adapter_bench import (
     must_answer,
 )
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
-from lockstorm.locks.adapter_lines import NOT_GIVEN, AcquireForm, AdapterAnswer, AdapterFacts, ProtocolError
+from lockstorm.locks.adapter_lines import NEWEST, NOT_GIVEN, AcquireForm, AdapterAnswer, AdapterFacts, ProtocolError
 from lockstorm.servers.services import lease_at_least
 
 GIVEN_MS = 20_000  # a lease that differs from the lock's usual one
@@ -31,7 +31,7 @@ class CallProgram:
         self.bench, self.facts = bench, bench_facts(bench)
         self.mode = next(mode for mode in ("exclusive", "write", "permits", "read") if mode in self.facts.modes)
         self.program: AdapterProgram = bench.start_bare()
-        self.program.hello(2)
+        self.program.hello(NEWEST)
         self.lease_ms = lease_at_least(bench.entry, LONG_LEASE_MS)
         self.program.send("open", **bench.options(LONG_LEASE_MS, permits=permits))
         must_answer(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
@@ -201,6 +201,25 @@ def cancels(bench: AdapterBench) -> None:
     must_answer(two.take(ANSWER_LIMIT_S, "cancel"), "refused", "that call is not under way any more")
 
 
+def asks_after_an_end(bench: AdapterBench) -> None:
+    """version 3: a call whose context has ended leaves nothing, or can be asked once more"""
+    one, two = CallProgram(bench), CallProgram(bench)
+    for number, verb in enumerate(one.facts.over, 1):
+        resource = f"{bench.resource}-over-{verb}"
+        if verb == "acquire":
+            answer = one.acquire(lock=number, resource=resource, over=True)
+        else:
+            one.granted("the lock is free", lock=number, resource=resource)
+            answer = one.ask(verb, lock=number, resource=resource, over=True)
+        what = f"{verb} with a context that had ended was answered {answer_text(answer)}"
+        if answer.outcome != "ok" and not answer.cancelled:
+            raise ProtocolError(f'{what}, without "cancelled": true')
+        if verb == "renew" or (verb == "acquire") == (answer.outcome == "ok"):
+            again = one.ask("release", lock=number, resource=resource)
+            what += f", and the release after it {answer_text(again)}"
+        two.granted(what, lock=number, resource=resource, wait_ms=WAIT_MS * 10)
+
+
 # --- forms, leases, modes ---
 
 
@@ -367,6 +386,7 @@ def checks_of_calls(facts: AdapterFacts) -> list[Check]:
         ("read" in facts.modes, shares_reads),
         ("permits" in facts.modes, counts_permits),
         (facts.cancel, cancels),
+        (len(facts.over) > 0, asks_after_an_end),
         (True, forgets),
     ]
     return [check for is_claimed, check in claimed if is_claimed]

@@ -19,6 +19,7 @@ from lockstorm.base.errors import NotInstalled, UsageError
 from lockstorm.base.hang_limit import HangLimit, await_readable
 from lockstorm.base.option_fields import choose
 from lockstorm.locks.adapter_lines import (
+    NEWEST,
     AdapterAnswer,
     AdapterFacts,
     AdapterHello,
@@ -123,9 +124,9 @@ def described(word: str, path: str) -> LockEntry:
 
 @cache
 def adapter_facts(path: str) -> AdapterFacts | None:
-    """What an adapter says of its lock in version 2 of the protocol; None: it knows only version 1."""
+    """What an adapter says of its lock in the newest version of the protocol; None: it knows only version 1."""
     with AdapterProgram(path) as program:
-        hello = program.hello(2)
+        hello = program.hello(NEWEST)
     return hello if isinstance(hello, AdapterFacts) else None
 
 
@@ -234,14 +235,14 @@ class AdapterProgram:
         return line
 
     def receive_one(self, number: int, limit_s: float) -> AdapterAnswer | None:
-        """The answer to this request of version 2, whose answers come in any order; None: it did not come in time."""
+        """The answer to this request, in any order from version 2 on; None: it did not come in time."""
         with self._named():
             limit = HangLimit(limit_s)
             while number not in self._early:
                 line = self._line(limit.left_s())
                 if line is None:
                     return None
-                answer = parse_answer(line, 2)
+                answer = parse_answer(line, self.protocol)
                 if answer.id not in self._under_way:
                     raise ProtocolError(f"it answered request {answer.id}, which is not under way")
                 self._under_way.remove(answer.id)

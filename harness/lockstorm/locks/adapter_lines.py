@@ -1,4 +1,4 @@
-"""The lines that an adapter writes (docs/adapters.md): what a hello and an answer must be, in versions 1 and 2 of the
+"""The lines that an adapter writes (docs/adapters.md): what a hello and an answer must be, in each version of the
 protocol. Every error is for the author of the adapter, and names the key."""
 
 import json
@@ -13,7 +13,8 @@ from lockstorm.results.lock_entry import Topology, Waits
 
 OUTCOMES = ("ok", "refused", "unknown")
 ANSWER_KEYS: dict[int, tuple[str, ...]] = {1: ("id", "outcome", "error", "token", "valid_until_ms", "held")}
-ANSWER_KEYS[2] = (*ANSWER_KEYS[1], "cancelled")
+ANSWER_KEYS[2] = ANSWER_KEYS[3] = (*ANSWER_KEYS[1], "cancelled")
+NEWEST = 3  # version of the protocol
 OPERATIONS = {1: ("renew", "is_held", "status"), 2: ("renew", "is_held", "status", "token")}  # optional
 NODES_MOST = 7
 UNIT_MOST_MS = 60_000
@@ -28,6 +29,8 @@ Mode = Literal["exclusive", "read", "write", "permits"]
 Wait = Literal["none", "time", "forever"]
 Lease = Literal["given", "renewed", "endless", "default"]
 Reentry = Literal["same", "write-read"]
+Cancelled = Literal["release", "renew"]  # besides acquires
+Ended = Literal["acquire", "release", "renew"]
 ObjectKey = Literal["lease_ms", "form", "wait_ms"]
 RequestId = Annotated[int, Meta(ge=1, description="Counts the questions from 1; an answer repeats it.")]
 NOT_GIVEN = ("renewed", "endless", "default")  # the meanings of a lease_ms that is null: a form has one of them
@@ -75,7 +78,7 @@ class AdapterHello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     id: RequestId = 1
     outcome: Literal["ok"] = "ok"
-    protocol: Literal[1, 2] = 1
+    protocol: Literal[1, 2, 3] = 1
     name: Annotated[Text, Meta(description="Of the library.")]
     version: Annotated[str, Meta(description="Of the library.")] = ""
     source: Annotated[str, Meta(description="Where the pattern comes from.")] = ""
@@ -99,9 +102,9 @@ class AdapterHello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer to a hello of version 2, which says more."""
+    """The answer to a hello of version 2 or 3, which says more."""
 
-    protocol: Literal[1, 2] = 2
+    protocol: Literal[1, 2, 3] = 2
     owner: Annotated[
         Owner,
         Meta(description="Who owns a hold: a thread by any object, an object in any thread, or a thread by an object."),
@@ -141,6 +144,12 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
             description="Keys that a correct library leaves at the server for good; a * at the end stands for any rest."
         ),
     ] = ()
+    cancels: Annotated[
+        tuple[Cancelled, ...], Meta(description="Version 3: calls that can be cancelled, besides acquires.")
+    ] = ()
+    over: Annotated[
+        tuple[Ended, ...], Meta(description="Version 3: calls that can be made with a context that has ended.")
+    ] = ()
 
     def key_of(self, resource: str) -> str:
         return self.lease_key.replace("{resource}", resource)
@@ -162,9 +171,9 @@ class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     held: Annotated[bool | None, Meta(description="Of a status: what the library believes; null: it does not say.")] = (
         None
     )
-    cancelled: Annotated[
-        bool, Meta(description="Version 2, of an acquire: the library raised its cancellation error.")
-    ] = False
+    cancelled: Annotated[bool, Meta(description="From version 2 on: the library raised its cancellation error.")] = (
+        False
+    )
 
 
 # --- what a value must be: a predicate, and the same in words ---
@@ -236,6 +245,13 @@ HELLO_KEYS_2: dict[str, Rule] = {
     "keeps": _KEYS,
     **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release", "parts"), _FLAG),
 }
+HELLO_KEYS_3: dict[str, Rule] = {
+    **HELLO_KEYS_2,
+    "protocol": ((lambda value: value == 3), "3, the version that it speaks"),
+    "cancels": _some("calls", get_args(Cancelled)),
+    "over": _some("calls", get_args(Ended)),
+}
+KEYS_OF_VERSION = {1: HELLO_KEYS, 2: HELLO_KEYS_2, 3: HELLO_KEYS_3}
 HELLO_NEEDED_2 = (*HELLO_NEEDED, "owner", "forms")
 
 
@@ -252,15 +268,16 @@ def _check_keys(what: str, found: Mapping[str, Any], rules: Mapping[str, Rule], 
 
 
 def check_hello(answer: Mapping[str, Any], asked: int = 1) -> None:
-    """The answer to a hello that asked for this version. An adapter that knows only version 1 answers 1 to both."""
-    if asked == 1 or answer.get("protocol") == 1:
+    """The answer to a hello that asked for this version. An adapter that knows only an older one answers that."""
+    protocol = answer.get("protocol")
+    if asked == 1 or protocol == 1:
         _check_keys("its hello", answer, HELLO_KEYS, HELLO_NEEDED)
         _check_topology(answer)
         return
-    if answer.get("protocol") != asked:
-        found = json.dumps({"protocol": answer.get("protocol")})
-        raise ProtocolError(f"its hello has {found}: protocol must be 1 or {asked}, the version that it speaks")
-    _check_keys("its hello", answer, HELLO_KEYS_2, HELLO_NEEDED_2)
+    if type(protocol) is not int or not 1 <= protocol <= asked:
+        found = json.dumps({"protocol": protocol})
+        raise ProtocolError(f"its hello has {found}: protocol must be from 1 to {asked}, the version that it speaks")
+    _check_keys("its hello", answer, KEYS_OF_VERSION[protocol], HELLO_NEEDED_2)
     _check_topology(answer)
     names: list[str] = []
     for number, form in enumerate(answer["forms"]):
@@ -301,11 +318,11 @@ def _check_form(what: str, form: Any) -> None:
 
 
 def parse_hello(line: bytes, number: int, asked: int = 1) -> AdapterHello:
-    """The answer to request `number`, a hello that asked for this version: AdapterFacts, if it is of version 2."""
+    """The answer to request `number`, a hello that asked for this version: AdapterFacts from version 2 on."""
     hello = _parse_object(line)
     _check_id(hello["id"], number)
     check_hello(hello, asked)
-    return msgspec.convert(hello, AdapterFacts if hello["protocol"] == 2 else AdapterHello)
+    return msgspec.convert(hello, AdapterFacts if hello["protocol"] > 1 else AdapterHello)
 
 
 def check_answer(line: bytes, number: int, protocol: int = 1) -> AdapterAnswer:

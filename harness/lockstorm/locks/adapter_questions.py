@@ -28,7 +28,7 @@ class Question(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fie
 
 
 class AskHello(Question, tag="hello"):
-    protocol: Annotated[Literal[1, 2], Meta(description="The version that lockstorm would speak.")]
+    protocol: Annotated[Literal[1, 2, 3], Meta(description="The version that lockstorm would speak.")]
 
 
 class AskOpen(Question, tag="open"):
@@ -50,7 +50,7 @@ class AskOpen(Question, tag="open"):
 
 
 class LockCall(Question, kw_only=True):
-    """Keys that only version 2 has."""
+    """Keys that version 1 has not."""
 
     thread: Annotated[int, Meta(ge=1, description="The thread that makes the call; made at its first call.")] = LEFT_OUT
     lock: Annotated[int, Meta(ge=1, description="The number of the lock object; made at its first use.")] = LEFT_OUT
@@ -58,7 +58,11 @@ class LockCall(Question, kw_only=True):
     mode: Mode = LEFT_OUT
 
 
-class AskAcquire(LockCall, tag="acquire", kw_only=True):
+class EndingCall(LockCall, kw_only=True):
+    over: Annotated[bool, Meta(description="Version 3: the call is made with a context that has ended.")] = LEFT_OUT
+
+
+class AskAcquire(EndingCall, tag="acquire", kw_only=True):
     wait_ms: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(description="How long to wait for the lock; 0: one try; null: as long as the library does by itself."),
@@ -70,7 +74,7 @@ class AskAcquire(LockCall, tag="acquire", kw_only=True):
     ] = UNSET
 
 
-class AskRelease(LockCall, tag="release"):
+class AskRelease(EndingCall, tag="release"):
     pass
 
 
@@ -86,14 +90,16 @@ class AskToken(LockCall, tag="token"):
     pass
 
 
-class AskRenew(LockCall, tag="renew"):
+class AskRenew(EndingCall, tag="renew"):
     lease_ms: Annotated[
         int, Meta(ge=1, description="Version 2: the remaining time from now on; absent: that of the grant.")
     ] = LEFT_OUT
 
 
 class AskCancel(Question, tag="cancel"):
-    call: Annotated[int, Meta(ge=1, description="The id of an acquire that is under way.")]
+    call: Annotated[
+        int, Meta(ge=1, description="The id of a call that is under way: an acquire, or what cancels in hello says.")
+    ]
 
 
 class AskForget(Question, tag="forget"):

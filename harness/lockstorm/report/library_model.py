@@ -141,6 +141,7 @@ class _CallTracer:
         mode = [] if event.mode in ("exclusive", "permits") else [event.mode]
         text = [event.call.replace("_", " "), *mode, *lock]
         story = [event.call, *mode, *lock, *([f"of resource-{event.resource}"] if self._several_resources else [])]
+        how = [*(["again"] if event.again else []), *(["with a context that has ended"] if event.over else [])]
         if event.call == "acquire":
             text.append(f"for {event.lease_ms:,} ms" if event.lease == "given" else event.lease)
             story.append(f"by {event.form}: {_lease_words(event)}, {_wait_words(event)}")
@@ -148,7 +149,7 @@ class _CallTracer:
         if event.call == "release" and (holds := self._holds.get(_called(event))):
             held = holds.pop()
             held.last, held.ended = row, "its release was called"
-        self._row(place, event, lane, " ".join(text), "dim", self._name(*event.caller), " ".join(story))
+        self._row(place, event, lane, " ".join(text), "dim", self._name(*event.caller), " ".join(story + how))
 
     def _answer(self, place: int, event: CallEvent) -> None:
         lane, row = self._threads[event.caller], len(self.rows)

@@ -31,6 +31,8 @@ class CallEvent(
     lease: str = ""
     wait_ms: int = 0
     lease_ms: int = 0
+    over: bool = False  # it is made with a context that has ended
+    again: bool = False  # a release, asked once more because it failed
     # the answer
     asked: int = -1  # index of the event that it answers
     outcome: str = ""

@@ -1,0 +1,101 @@
+"""Writes adapters that speak version 3 of the protocol, for tests: a lock of asyncio's tasks on Redis, with the mistake
+that a test plants."""
+
+import sys
+from pathlib import Path
+
+from lockstorm.base import paths
+
+RIGHT_TASKS = r"""#!{python}
+import asyncio, sys, uuid
+sys.path.insert(0, "{adapters}")
+from tasks import Program
+from redis.asyncio import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+HELLO = {"name": "planted tasks", "lease": True, "operations": ["renew", "is_held"]}
+HELLO_2 = {
+    "threads": 8, "owner": "object", "cancel": True, "renew_lease": True, "lease_key": "{resource}",
+    "timer_ms": 100,  # it polls
+    "forms": [{"form": "lock", "wait": ["none", "time", "forever"], "lease": ["given", "default"]}],
+}
+HELLO_3 = {"cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
+DELETE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
+EXTEND = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('pexpire', KEYS[1], ARGV[2]) or 0"
+class NotHeld(Exception):
+    pass
+class Lock:
+    def __init__(self, library, name):
+        self.library, self.name, self.token = library, name, None
+    async def acquire(self, wait_ms, lease_ms):
+        token = uuid.uuid4().hex
+        until = None if wait_ms is None else asyncio.get_running_loop().time() + wait_ms / 1000
+        try:
+            while not await self.library.ask("set", self.name, token, nx=True, px=lease_ms):
+                if until is not None and asyncio.get_running_loop().time() >= until:
+                    return False
+                await asyncio.sleep(0.1)
+        except asyncio.CancelledError:
+            self.library.give_back(self.name, token)
+            raise
+        self.token = token
+        return True
+    async def release(self):
+        token = self.held()
+        done = await self.library.ask("eval", DELETE, 1, self.name, token)
+        self.token = None
+        return done
+    async def extend(self, lease_ms):
+        return await self.library.ask("eval", EXTEND, 1, self.name, self.held(), lease_ms)
+    def held(self):
+        if self.token is None:
+            raise NotHeld("this object has no lock")
+        return self.token
+class Library:
+    async def open(self, question):
+        self.path, self.lease_ms, self.tasks = question["nodes"][0]["unix"], question["lease_ms"], set()
+    async def ask(self, command, *words, **options):  # a connection for each call
+        async with Redis(unix_socket_path=self.path, socket_timeout=1, retry=Retry(NoBackoff(), 0)) as link:
+            return await getattr(link, command)(*words, **options)
+    def make(self, resource, question):
+        return Lock(self, resource)
+    def give_back(self, name, token):
+        task = asyncio.create_task(self.delete(name, token))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+    async def delete(self, name, token):
+        while True:
+            try:
+                return await self.ask("eval", DELETE, 1, name, token)
+            except Exception:
+                await asyncio.sleep(0.1)
+    async def acquire(self, lock, question):
+        return await lock.acquire(question.get("wait_ms"), question.get("lease_ms") or self.lease_ms)
+    async def release(self, lock, question):
+        return await lock.release()
+    async def renew(self, lock, question):
+        return await lock.extend(question.get("lease_ms") or self.lease_ms)
+    async def is_held(self, lock, question):
+        return lock.token is not None and await self.ask("get", lock.name) == lock.token.encode()
+asyncio.run(Program(Library(), NotHeld, HELLO, HELLO_2, HELLO_3).serve())
+"""
+
+VERSION_2 = ("HELLO, HELLO_2, HELLO_3", "HELLO, HELLO_2")
+ASKS = 'await self.library.ask("eval", '
+FORGETS = (  # redis-py #3847: the token is given up before the server has confirmed the release
+    f"        done = {ASKS}DELETE, 1, self.name, token)\n        self.token = None\n",
+    f"        self.token = None\n        done = {ASKS}DELETE, 1, self.name, token)\n",
+)
+
+
+def plant_tasks(directory: Path, *changes: tuple[str, str]) -> str:
+    """Writes the right program, with each first text replaced by the second one, and returns its path."""
+    text = RIGHT_TASKS
+    for was, becomes in changes:
+        assert was in text, was
+        text = text.replace(was, becomes)
+    path = directory / f"tasks-{len(list(directory.iterdir()))}"
+    home = str(paths.ROOT / "adapters" / "python")
+    path.write_text(text.replace("{python}", sys.executable).replace("{adapters}", home))
+    path.chmod(0o755)
+    return str(path)

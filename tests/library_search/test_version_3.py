@@ -1,0 +1,54 @@
+"""What version 3 of the protocol can ask (decision 0145): each mistake is found, and the same adapter without it is not
+accused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstorm.locks.adapter import AdapterProgram, adapter_facts
+from tests.helpers.planting_tasks import ASKS, FORGETS, VERSION_2, plant_tasks
+from tests.helpers.searching import library_plan, search_json
+
+SHRUGS = (  # a renewal that ends takes the lock for lost
+    f"        return {ASKS}EXTEND, 1, self.name, self.held(), lease_ms)",
+    "        token, self.token = self.held(), None\n"
+    f"        done = {ASKS}EXTEND, 1, self.name, token, lease_ms)\n        self.token = token\n        return done",
+)
+
+
+def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
+    return search_json(library_plan(adapter, **chosen))
+
+
+@pytest.mark.lengthy("plays a search")
+def test_versions_1_and_2_go_on(tmp_path: Path) -> None:
+    """An adapter that answers version 2 is asked nothing of version 3: its mistake is not seen."""
+    old, new = plant_tasks(tmp_path, VERSION_2, FORGETS), plant_tasks(tmp_path)
+    facts = adapter_facts(old)
+    assert facts and (facts.protocol, facts.cancels, facts.over) == (2, (), ())
+    with AdapterProgram(new) as program:
+        assert program.hello(1).protocol == 1
+    result = searched(old, schedules=40, faults="none")
+    assert result["exit"] == 0 and result["tried"] == 40, result["sentence"]
+
+
+@pytest.mark.lengthy("plays a search")
+def test_a_release_that_failed_is_asked_once_more(tmp_path: Path) -> None:
+    result = searched(plant_tasks(tmp_path, FORGETS), schedules=300, faults="none")
+    assert result["exit"] == 1 and result["found"]["violates"] == ["release"], result["sentence"]
+    calls = result["found"]["workload"]
+    assert any(" over" in line or " cancel-at=" in line for line in calls) and any(" again" in line for line in calls)
+
+
+@pytest.mark.lengthy("plays a search")
+def test_a_renewal_that_was_cancelled_does_not_give_the_lock_up(tmp_path: Path) -> None:
+    result = searched(plant_tasks(tmp_path, SHRUGS), schedules=300, faults="none")
+    assert result["exit"] == 1 and result["found"]["violates"] == ["ownership"], result["sentence"]
+
+
+@pytest.mark.lengthy("plays a hundred schedules")
+@pytest.mark.parametrize("faults", ["none", "usual"])
+def test_an_adapter_of_version_3_is_not_accused(tmp_path: Path, faults: str) -> None:
+    result = searched(plant_tasks(tmp_path), schedules=100, faults=faults)
+    assert result["exit"] == 0 and result["tried"] == 100, result["sentence"]
