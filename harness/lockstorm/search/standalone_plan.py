@@ -68,6 +68,8 @@ def standalone_plan(events: Sequence[CallEvent], broken: BrokenPromise | None) -
     struck = next((event for event in events if event.kind in ("fault", "late")), None)
     if struck:
         raise UsageError(f"a program against a plain server cannot show it: the schedule needs {struck.fault}")
+    if over := next((event.call for event in events if event.over), None):
+        raise UsageError(f"a program cannot show it: {over} is called with a context that has ended")
     calls, steps, numbers, last_ms = list[Call](), list[MainStep](), dict[int, int](), -GAP_MS
     reading = broken.event if broken and events[broken.event].kind == "lease" else None
     for place, event in enumerate(events):
@@ -121,13 +123,12 @@ def _words(event: CallEvent) -> str:
 
 
 def _cancelled(events: Sequence[CallEvent], place: int) -> int:
-    """The acquire that a cancellation ends: the last one of its thread."""
-    cancel = events[place]
-    return max(
-        at
-        for at, event in enumerate(events[:place])
-        if event.kind == "ask" and event.call == "acquire" and event.caller == cancel.caller
-    )
+    """The acquire that a cancellation ends: the last call of its thread."""
+    asks = [at for at, event in enumerate(events[:place]) if event.kind == "ask" and event.call != "cancel"]
+    cancelled = max(at for at in asks if events[at].caller == events[place].caller)
+    if events[cancelled].call != "acquire":
+        raise UsageError(f"a program cannot show it: a {events[cancelled].call} is cancelled")
+    return cancelled
 
 
 def _proof(events: Sequence[CallEvent], broken: BrokenPromise, numbers: dict[int, int]) -> Proof:
