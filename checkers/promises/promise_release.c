@@ -14,7 +14,7 @@ static bool has_failed(const struct promise_pass *pass, const struct promise_cal
     return outcome == OUTCOME_UNKNOWN || (outcome == OUTCOME_REFUSED && ended);
 }
 
-/* The call before a refused release that failed; NULL: there is none. */
+/* The failed call before a refused release, or NULL. */
 static const struct promise_call *failed_before(const struct promise_pass *pass, const struct promise_call *refused) {
     for (const struct promise_call *call = refused; call-- > pass->calls;)
         if (has_failed(pass, call) && call->owner == refused->owner && call->answer < refused->ask - pass->events &&
