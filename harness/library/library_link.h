@@ -21,7 +21,6 @@ uint16_t link_door_port(const struct link_door *door);
 struct library_link {
     int client, node; /* from 0 */
     int number;       /* among the client's connections in the order of their first use in this schedule; -1: unused */
-    int former;       /* number of the ended connection whose place it has; -1: of none that was used */
     int fd;           /* to the program; -1: the program, or a fault, has closed it */
     struct server_channel server;
     struct byte_queue requests, answers;

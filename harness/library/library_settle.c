@@ -1,5 +1,6 @@
 #include "harness/library/library_world.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -173,14 +174,12 @@ static void links_take(struct library_world *world, int number, struct program_n
         struct library_link taken;
         if (!news->connects[node]) continue;
         while (library_link_accept(&taken, &client->doors[node], &world->servers[node])) {
-            bool is_new = client->link_count < LIBRARY_LINKS;
             struct library_link *link = link_place(client);
             if (!link) {
                 lost(world, number, "it makes more connections than a schedule can follow");
                 link_end(&taken);
                 break;
             }
-            taken.former = is_new ? -1 : link->number < 0 ? link->former : link->number;
             *link = taken;
             link->client = number;
             link->node = node;
@@ -213,17 +212,30 @@ static bool program_run(struct library_world *world, int number) {
     return true;
 }
 
+/* When all numbers are given out, a connection takes over the least one that no open connection has. There is one, as
+ * there are no more connections than numbers. */
+static int link_number_free(struct library_client *client) {
+    for (int number = 0; number < LIBRARY_LINKS; number++) {
+        struct library_link *had = NULL;
+        for (int each = 0; each < client->link_count; each++)
+            if (client->links[each].number == number) had = &client->links[each];
+        if (had && !had->ended) continue;
+        if (had) had->number = -1;
+        return number;
+    }
+    assert(false);
+    return -1;
+}
+
 /* A connection that an earlier schedule has left and one that is new have the same number, that of their first use.
- * Of those that are first used together that of the first server comes first. When all numbers are given out, one in
- * the place of an ended connection takes over its number. */
+ * Of those that are first used together that of the first server comes first. */
 static void links_number(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++)
         for (int each = 0; each < client->link_count; each++) {
             struct library_link *link = &client->links[each];
             if (link->node != node || link->number >= 0 || link->requests.count == 0) continue;
-            link->number = client->links_used < LIBRARY_LINKS ? client->links_used++ : link->former;
-            if (link->number < 0) lost(world, number, "it makes more connections than a schedule can follow");
+            link->number = client->links_used < LIBRARY_LINKS ? client->links_used++ : link_number_free(client);
         }
 }
 

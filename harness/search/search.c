@@ -356,7 +356,8 @@ static bool one_more(struct search *search, uint64_t number) {
     tally_add(search, &outcome, number);
     search->tally.commands = search->world->operations->commands(search->world) - search->commands_before;
     uint64_t place = number - settings->first;
-    if (search->digests) search->digests[settings->session == 1 ? place / settings->stride : place] = outcome.digest;
+    uint64_t digest = outcome.played ? outcome.digest : UINT64_MAX;
+    if (search->digests) search->digests[settings->session == 1 ? place / settings->stride : place] = digest;
     search->exhausted = settings->strategy == STRATEGY_EXHAUSTIVE && !exhaustive_next(&search->exhaustive);
     return !search->exhausted && !search_is_over(search, number + 1);
 }

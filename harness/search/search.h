@@ -68,7 +68,8 @@ struct search {
     struct search_world *world;
     const struct search_settings *settings;
     struct search_shared *shared; /* may be NULL */
-    uint64_t *digests;            /* of every schedule in the order of their numbers; may be NULL */
+    uint64_t *digests;            /* of every schedule in the order of their numbers; may be NULL. 0: it did not get so
+                                     far, UINT64_MAX: it could not be played */
     uint64_t taken;               /* number of sessions begun, if nothing is shared */
     uint64_t horizon;             /* steps of the usual course */
     struct situations situations; /* of the usual course, or of the session */

@@ -12,7 +12,8 @@ from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
 from lockstorm.search.campaign import Campaign, SearchKey, read_campaign
 from lockstorm.search.explore import merged, resumed, search_schedules
-from lockstorm.search.search_lines import FoundSchedule, ScheduleLines
+from lockstorm.search.explorer import UNPLAYED, SearchOutcome, _session_digests
+from lockstorm.search.search_lines import FoundSchedule, ScheduleLines, SearchTally
 from lockstorm.search.search_plan import SearchPlan
 from lockstorm.search.sessions import session_numbers, whole_sessions
 from tests.helpers.searching import library_plan
@@ -66,6 +67,19 @@ def test_the_histories_of_shards_are_in_order(shards: int, done: dict[int, int],
     campaign = made_up(shards, done)
     assert campaign.until == until == campaign.schedules
     assert list(campaign.histories()) == list(range(until))
+
+
+def test_a_schedule_that_could_not_be_played_leaves_no_gap(tmp_path: Path) -> None:
+    """The time of one program of two ended in the middle of its session. What is repeated has the other's, too."""
+    digests = [7, UNPLAYED, 9] + [5] * 47 + [3] + [0] * 49 + [4] * 10 + [0] * 40
+    path = tmp_path / "digests"
+    path.write_bytes(array("Q", digests).tobytes())
+    sessions = [session_numbers(each) for each in range(3)]
+    histories, reached = _session_digests(path, sessions, 150, whole=False)
+    assert ([*array("Q", histories)], reached) == (digests[:51], 110)
+    campaign = Campaign(key=KEY, shards=1)
+    campaign.add(1, SearchOutcome(SearchTally(), histories, reached, 1.0, None, 1, [], False, b""))
+    assert (campaign.until, campaign.repeats, campaign.schedules, campaign.distinct) == (51, 110, 50, 4)
 
 
 def test_what_counts_ends_with_what_was_found() -> None:

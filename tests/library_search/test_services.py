@@ -1,6 +1,8 @@
 """Searches of libraries on etcd, PostgreSQL and ZooKeeper, real servers in virtual time, which a search supervises."""
 
+import hashlib
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -160,6 +162,68 @@ def test_connections_that_have_ended_give_their_places_back(tmp_path: Path) -> N
     results = [json.loads(lockstorm(*words).stdout) for _ in range(2)]
     assert [result["unplayed"] for result in results] == [0, 0] and results[0]["calls"] > 10
     assert results[0]["history_sha256"] == results[1]["history_sha256"]
+
+
+def test_a_connection_for_each_call_of_which_some_stay_open(tmp_path: Path) -> None:
+    """Forty that stay open and are not used again, and 30 more in each call: all numbers are given out, and none is
+    left in the place of an ended connection."""
+    program = tmp_path / "connects"
+    fresh = """
+    def fresh(self):
+        pool = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+        for link in pool:
+            link.connect(self.place)
+        for link in pool:
+            link.send(b'PING\\r\\n')
+            link.recv(100)
+        for link in pool:
+            link.close()
+        return self.links[-1]
+    def acquire"""
+    text = CONNECTS.replace("self.links[-1].", "self.fresh().").replace("\n    def acquire", fresh)
+    text = text.replace(
+        "question):\n        self.links",
+        'question):\n        self.place = question["nodes"][0]["unix"]\n        self.links',
+    )
+    program.write_text(text.format(python=sys.executable, shared=str(paths.ROOT / "adapters" / "python"), links=40))
+    program.chmod(0o755)
+    words = ("explore", "--adapter", str(program), "--schedules", "8", "--workers", "1", "--faults", "none", "--json")
+    results = [json.loads(lockstorm(*words).stdout) for _ in range(2)]
+    assert [result["unplayed"] for result in results] == [0, 0], results[0]["unplayed_reason"]
+    assert results[0]["history_sha256"] == results[1]["history_sha256"]
+
+
+@pytest.mark.parametrize(("leaked", "status"), [(1, 0), (9, 3)], ids=("few", "many"))
+def test_schedules_that_could_not_be_played_are_counted_and_repeated(tmp_path: Path, leaked: int, status: int) -> None:
+    """Connections for each call, and none is closed: now and then a schedule cannot be played. What was tried is
+    repeated as a whole; where more than one in ten was not played, nothing is said to be kept."""
+    program = tmp_path / "connects"
+    leak = """
+    def fresh(self):
+        for _ in range(LEAKED):
+            self.links.append(socket.socket(socket.AF_UNIX))
+            self.links[-1].connect(self.place)
+        return self.links[-1]
+    def acquire"""
+    text = CONNECTS.replace("self.links[-1].send", "self.fresh().send").replace("\n    def acquire", leak)
+    place = 'self.place = question["nodes"][0]["unix"]'
+    text = text.replace("question):\n        self.links", f"question):\n        {place}\n        self.links")
+    shared = str(paths.ROOT / "adapters" / "python")
+    text = text.replace("LEAKED", str(leaked)).format(python=sys.executable, shared=shared, links=1)
+    program.write_text(text)
+    program.chmod(0o755)
+    words = ("explore", "--adapter", str(program), "--schedules", "70", "--workers", "1", "--faults", "none", "--json")
+    result = json.loads(lockstorm(*words, timeout=300).stdout)
+    assert 0 < result["unplayed"] < 70 and result["tried"] == result["schedules"] == 70 - result["unplayed"]
+    assert (result["unplayed"] > 7) == (status == 3) and result["exit"] == status, result["sentence"]
+    assert "--schedules 70" in result["replay"]
+    more = f"; {result['unplayed']} more could not be played: the program of client-"
+    assert result["sentence"].removeprefix("Inconclusive: " if status else "").startswith("connects kept every promise")
+    assert more in result["sentence"] and "makes more connections than a schedule can follow" in result["sentence"]
+    again = json.loads(lockstorm(*shlex.split(result["replay"])[1:], "--json", timeout=300).stdout)
+    same = ("history_sha256", "schedules", "unplayed", "distinct")
+    assert [again[key] for key in same] == [result[key] for key in same]
+    assert result["distinct"] > 1 and result["history_sha256"] != hashlib.sha256(b"").hexdigest()
 
 
 @pytest.mark.slow("one more search on a PostgreSQL of its own", seconds=6)

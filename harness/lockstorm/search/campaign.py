@@ -15,7 +15,7 @@ from lockstorm.base.version import VERSION
 from lockstorm.locks.adapter import is_adapter
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.verdict import Evidence
-from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, SearchOutcome, states_joined
+from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, UNPLAYED, SearchOutcome, states_joined
 from lockstorm.search.search_lines import FoundSchedule, SearchTally, ViolationGroup, groups_joined, tallies_joined
 from lockstorm.search.sessions import session_numbers
 
@@ -68,6 +68,7 @@ class Campaign(msgspec.Struct, kw_only=True):
     key: SearchKey
     shards: int
     digests: dict[int, bytes] = {}  # of its histories in order, by the number of the shard
+    reached: int = 0  # the last schedule that was tried, also beyond a gap
     tally: SearchTally = msgspec.field(default_factory=SearchTally)
     groups: list[ViolationGroup] = []
     found: FoundSchedule | None = None  # the first violation
@@ -121,13 +122,17 @@ class Campaign(msgspec.Struct, kw_only=True):
 
     @property
     def schedules(self) -> int:
-        """The number of schedules that count."""
-        until = self.until
-        tried = (numbers for shard in self.digests for numbers in self._tried(shard))
-        return sum(len(range(numbers.start, min(numbers.stop, until), numbers.step)) for numbers in tried)
+        """The number of schedules that count: those that could not be played do not."""
+        return sum(digest != UNPLAYED for digest in self.histories())
+
+    @property
+    def repeats(self) -> int:
+        """The number of schedules with which a search tries all that this one has tried: the first violation, if it
+        ended there."""
+        return self.until if self.found and self.is_over else max(self.until, self.reached)
 
     def histories(self) -> "array[int]":
-        """The digests of the schedules that count, in order."""
+        """The digests of the schedules that were tried without a gap, in order."""
         until = max((self.next_place(shard) for shard in self.digests), default=0)
         whole, tried = array("Q", bytes(DIGEST_BYTES * until)), bytearray(until)
         for shard, digests in self.digests.items():
@@ -144,13 +149,14 @@ class Campaign(msgspec.Struct, kw_only=True):
 
     @property
     def distinct(self) -> int:
-        return len(set(self.histories()))
+        return len({*self.histories()} - {UNPLAYED})
 
     # --- adding to it ---
 
     def add(self, shard: int, outcome: SearchOutcome) -> None:
         """Adds the next schedules of a shard."""
         self.digests[shard] = self.digests.get(shard, b"") + outcome.digests
+        self.reached = max(self.reached, outcome.reached)
         self._sum(outcome.tally, outcome.groups, outcome.elapsed_s, outcome.states)
         self.found = self.found or outcome.found
         self.horizon = outcome.horizon
@@ -165,6 +171,7 @@ class Campaign(msgspec.Struct, kw_only=True):
     def join(self, other: "Campaign") -> None:
         """Adds other shards of the same campaign."""
         self.digests |= other.digests
+        self.reached = max(self.reached, other.reached)
         self._sum(other.tally, other.groups, other.elapsed_s, other.states)
         if other.found and (not self.found or other.found.number < self.found.number):
             self.found, self.shown = other.found, other.shown

@@ -55,6 +55,7 @@ STATE_REGISTERS = 4096  # SEARCH_REGISTERS
 STATES_AT = 16  # in struct search_shared
 NONE_VIOLATED = 2**64 - 1
 DIGEST_BYTES = 8
+UNPLAYED = 2**64 - 1  # the digest of a schedule that could not be played
 HOLDS, VIOLATED, BAD = 0, 1, 2
 GAVE_UP = 4  # the plug-in cannot be explored
 # One database is faster to flush than sixteen, and a timer at 1 Hz disturbs less than at 10.
@@ -227,14 +228,14 @@ class Explorer:
         if in_sessions:
             sessions = [session_numbers(first + each * stride) for each in range(taken)]
             until = min(most, violated + 1) if stopped else most
-            histories = _session_digests(digests, sessions, until, whole=whole_sessions)
+            histories, reached = _session_digests(digests, sessions, until, whole=whole_sessions)
         else:
             done = (violated - first) // stride + 1 if stopped else tally.schedules
-            with digests.open("rb") as file:
-                histories = file.read(done * DIGEST_BYTES)
+            histories, reached = _first_digests(digests, done), 0
         return SearchOutcome(
             tally=tally,
             digests=histories,
+            reached=reached,
             elapsed_s=max(each.took_ns for each in results) / 1e9,  # without the time for shrinking
             found=next((each.found for each in results if each.found and each.found.number == violated + 1), None),
             horizon=results[0].horizon,
@@ -288,6 +289,7 @@ class SearchOutcome:
 
     tally: SearchTally  # of all schedules that were run, including those after the first violation
     digests: bytes  # of the histories in order, without a gap, up to the first violation if the search stops there
+    reached: int  # no later schedule was tried, also beyond a gap, which the end of its time leaves in a session
     elapsed_s: float
     found: FoundSchedule | None
     horizon: int  # steps of the usual course
@@ -301,19 +303,26 @@ def explorer_for(context: ScheduleContext | LibraryContext, jobs: int, server: s
     return Explorer(lock_named(context.lock), jobs, replicas, server)
 
 
-def _session_digests(path: Path, sessions: Sequence[range], until: int, *, whole: bool) -> bytes:
-    """The digests of the schedules of these sessions below `until`, in order. Of sessions that need not have been
-    played to their end: up to the first schedule that was not played."""
-    parts = []
+def _first_digests(path: Path, count: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(count * DIGEST_BYTES)
+
+
+def _session_digests(path: Path, sessions: Sequence[range], until: int, *, whole: bool) -> tuple[bytes, int]:
+    """The digests of the schedules of these sessions below `until`, in order, and the number of the last one that was
+    tried. Of sessions that need not have been played to their end: up to the first schedule that was not tried."""
+    parts, reached = [], 0
     with path.open("rb") as file:
         for numbers in sessions:
             file.seek(numbers.start * DIGEST_BYTES)
             parts.append(file.read(max(0, min(numbers.stop, until) - numbers.start) * DIGEST_BYTES))
+            tried = [place for place, digest in enumerate(array("Q", parts[-1])) if digest]
+            reached = max(reached, numbers.start + tried[-1] + 1 if tried else 0)
     digests = b"".join(parts)
     if whole:
-        return digests
-    played = next((place for place, digest in enumerate(array("Q", digests)) if digest == 0), None)
-    return digests if played is None else digests[: played * DIGEST_BYTES]
+        return digests, reached
+    untried = next((place for place, digest in enumerate(array("Q", digests)) if digest == 0), None)
+    return digests if untried is None else digests[: untried * DIGEST_BYTES], reached
 
 
 def _clock_move(clock: Path, wall_ns: int) -> None:

@@ -43,6 +43,7 @@ OF_LIBRARIES = ("calls", "sessions", "unplayed", "unplayed_reason", "unrepeated"
 OF_LOCKS = ("store", "clients", "replicas", "turns", "work_ms")
 DEPTH = 3  # STRATEGY_DEPTH
 FOUND = paths.ROOT / "scenarios" / "found"
+UNPLAYED_SHARE = 10  # nothing is said to be kept if more than one in so many schedules could not be played
 SAVED_MOST = 100  # schedules with the same name
 
 
@@ -251,7 +252,9 @@ def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, Search
     if isinstance(plan.context, LibraryContext):
         if campaign.found and campaign.shown:
             return 1 if campaign.found.anew and campaign.shown.with_new_programs else Inconclusive.exit_status
-        return Inconclusive.exit_status if campaign.tally.unrepeated else 0
+        tally = campaign.tally
+        unknown = tally.unrepeated or tally.unplayed * UNPLAYED_SHARE > tally.unplayed + tally.schedules
+        return Inconclusive.exit_status if unknown else 0
     # A lock without tokens is not required to fence: of such a property nothing can be known.
     unclear = any(verdict[name].status == "inconclusive" for name in plan.required_names)
     return 1 if campaign.found else Inconclusive.exit_status if unclear else 0
@@ -277,7 +280,7 @@ def _pct_bound(plan: SearchPlan, steps: int) -> float:
 
 def _sentence(plan: SearchPlan, campaign: Campaign, exit_status: int) -> str:
     if isinstance(plan.context, LibraryContext):
-        return _library_sentence(campaign, plan.context.library)
+        return _library_sentence(campaign, plan.context.library, exit_status)
     found, tried = campaign.found, campaign.schedules
     if found and plan.request.keep_going:
         return _sentence_of_all(plan, campaign, found.number)
@@ -322,7 +325,7 @@ def _worth(plan: SearchPlan, campaign: Campaign) -> str:
     return "; ".join(worth)
 
 
-def _library_sentence(campaign: Campaign, name: str) -> str:
+def _library_sentence(campaign: Campaign, name: str, exit_status: int) -> str:
     found, shown, tally = campaign.found, campaign.shown, campaign.tally
     if found and shown and not (found.anew and shown.with_new_programs):
         return (
@@ -337,12 +340,16 @@ def _library_sentence(campaign: Campaign, name: str) -> str:
             f"not break it again with programs that were started for it alone; {tally.unrepeated_reason}"
         )
     bound = f": under {300 / tally.schedules:.2g} % at 95 %" if tally.schedules else ""
-    return f"{name} kept every promise in {tally.schedules:,} schedules of {tally.calls:,} calls{bound}"
+    kept = f"{name} kept every promise in {tally.schedules:,} schedules of {tally.calls:,} calls{bound}"
+    if not tally.unplayed:
+        return kept
+    both = f"{kept}; {tally.unplayed:,} more could not be played: {tally.unplayed_reason}"
+    return f"Inconclusive: {both}" if exit_status else both
 
 
 def search_command(plan: SearchPlan, campaign: Campaign) -> str:
     """The command that repeats the search up to here, also on a machine that is slower."""
-    schedules = None if campaign.exhausted else max(1, campaign.until)
+    schedules = None if campaign.exhausted else max(1, campaign.repeats)
     request = replace(plan.request, schedules=schedules, seconds=None, workers=None)
     return shlex.join(["lockstorm", "explore", *lock_words(request.lock), *option_words(request)])
 
