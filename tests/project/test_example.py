@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
@@ -106,11 +107,12 @@ def code_of(project: Path) -> ModuleType:
     return code
 
 
-def warehouse_with(count: int) -> sqlite3.Connection:
-    warehouse = sqlite3.connect(":memory:")
-    warehouse.execute("CREATE TABLE stock (article TEXT, left_over INTEGER, token INTEGER NOT NULL DEFAULT 0)")
-    warehouse.execute("INSERT INTO stock (article, left_over) VALUES ('lamp', ?)", (count,))
-    return warehouse
+@pytest.fixture
+def warehouse() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as ten_lamps:
+        ten_lamps.execute("CREATE TABLE stock (article TEXT, left_over INTEGER, token INTEGER NOT NULL DEFAULT 0)")
+        ten_lamps.execute("INSERT INTO stock (article, left_over) VALUES ('lamp', 10)")
+        yield ten_lamps
 
 
 class Interrupting:
@@ -131,13 +133,13 @@ class Interrupting:
 
 @pytest.mark.parametrize(("patched", "sold", "left"), [(False, True, 9), (True, False, 7)])
 def test_a_worker_that_is_paused_past_its_lease(
-    project: Path, server: RedisServer, patched: bool, sold: bool, left: int
+    project: Path, server: RedisServer, warehouse: sqlite3.Connection, patched: bool, sold: bool, left: int
 ) -> None:
     """A worker sells one of ten lamps; before its write its lease ends and another worker sells three. The late write
     puts the three back into stock, unless the warehouse refuses it."""
     if patched:
         follow_patch(project)
-    reserve, warehouse = code_of(project).reserve, warehouse_with(10)
+    reserve = code_of(project).reserve
 
     def another() -> None:
         server.link.delete("lock:lamp")  # the lease is over
