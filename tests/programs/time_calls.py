@@ -101,7 +101,7 @@ def processes() -> None:
     try:
         subprocess.run(["sleep", "100"], timeout=7)
     except subprocess.TimeoutExpired as expired:
-        show("run", expired.timeout)
+        show("run", float(expired.timeout))
     show("run", subprocess.run(["sleep", "9"]).returncode)
     code = "import time; time.sleep(2); print(time.monotonic_ns())"
     show("python", int(subprocess.check_output([sys.executable, "-c", code])) - BEGAN)

@@ -186,7 +186,10 @@ mount -t overlay o -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc-work" /etc
 rm -f /usr/sbin/policy-rc.d
 # A machine without an init system starts no service: it gets what invoke-rc.d asks for.
 test -e /sbin/init || ln -s /bin/true /usr/sbin/init
-test -e /sbin/runlevel || printf '#!/bin/sh\necho "N $RUNLEVEL"\n' >/usr/sbin/runlevel
+RUNLEVEL=2 /sbin/runlevel >"$1/level" 2>&1 || {{
+    rm -f /usr/sbin/runlevel # Debian 13 has one that knows no level unless systemd runs
+    printf '#!/bin/sh\necho "N $RUNLEVEL"\n' >/usr/sbin/runlevel
+}}
 chmod 755 /usr/sbin/runlevel
 printf '#!/bin/sh\n# Provides: probe\necho started\n' >/etc/init.d/probe
 chmod 755 /etc/init.d/probe
