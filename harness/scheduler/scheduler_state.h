@@ -62,7 +62,8 @@ bool server_clocks_add(struct scheduler *scheduler, const char *path, struct his
 /* Writes the trial's present time into every file. False: one could not be written. */
 bool server_clocks_write(const struct scheduler *scheduler);
 void server_clocks_close(struct scheduler *scheduler);
-/* In virtual time, the timers of servers' processes (clock_page.h). When the next one is due; INT64_MAX: none is set. */
+/* In virtual time, the timers of servers' processes (clock_page.h). When the next one is due; INT64_MAX: none is set.
+ */
 int64_t server_clocks_next_alarm_ns(const struct scheduler *scheduler);
 /* Sends SIGALRM to those whose timer is due. Returns their number. */
 int server_clocks_ring(const struct scheduler *scheduler);
