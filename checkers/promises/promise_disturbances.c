@@ -123,7 +123,7 @@ static void disturb_client(struct promise_pass *pass, struct promise_client *cli
         expect_late_command(pass, client, until_ns);
         doubt_client_until(pass, client, until_ns);
         break;
-    case FAULT_CLOCK:
+    case FAULT_CLOCK: doubt_client(pass, client, "the clock of its client was set"); break;
     case FAULT_DATA:
     case FAULT_CUT: break;
     }
@@ -164,6 +164,7 @@ void disturbance_take(struct promise_pass *pass) {
     struct promise_disturbance *disturbance = &pass->disturbances[pass->disturbance_count++];
     *disturbance = (struct promise_disturbance){event, until_ns};
     pass->clock |= fault && event->effect == FAULT_CLOCK;
+    pass->server_clock |= fault && event->effect == FAULT_CLOCK && event->client == ANY_SERVER;
     pass->data |= fault && event->effect == FAULT_DATA;
     if (fault && event->client == ANY_SERVER) disturb_all_clients(pass, event, until_ns);
     else disturb_client(pass, client_of(pass, event->client), never ? &lost : event, until_ns);

@@ -22,7 +22,7 @@ static bool watchdog_may_wait(const struct promise_pass *pass, const struct prom
 
 /* Does the hold that the owner was granted last until now? */
 static bool lasts(const struct promise_pass *pass, const struct promise_owner *owner) {
-    if (pass->clock || pass->data) return false;
+    if (pass->server_clock || pass->data) return false;
     if (owner->end_ns != PROMISE_ALWAYS && pass->now_ns >= owner->end_ns) return false;
     if (!owner->renewed) return true;
     if (watchdog_may_wait(pass, owner)) return false;
@@ -31,7 +31,7 @@ static bool lasts(const struct promise_pass *pass, const struct promise_owner *o
 }
 
 const char *uncertainty_text(const struct promise_pass *pass, const struct promise_owner *owner, enum call_mode mode) {
-    if (pass->clock) return "a clock was set";
+    if (pass->server_clock) return "the clock of a server was set";
     if (pass->data) return "a server may have lost data";
     if (owner->least[mode] == 0) return owner->doubt ? owner->doubt : PROMISE_MAY_HAVE_ENDED;
     if (owner->end_ns != PROMISE_ALWAYS && pass->now_ns >= owner->end_ns) return "its lease was over";

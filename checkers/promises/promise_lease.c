@@ -14,7 +14,8 @@
  * If no call may have a hold any more, the key is a leftover: of a cancelled acquire (cancel), of a watchdog that goes
  * on after the last release (renewal), or of a refused acquire (refusal). Only with one server.
  *
- * Not judged after a clock was set or a server may have lost data. */
+ * Not judged after a server may have lost data; too long not after a clock was set, and too short not after a server's
+ * was. */
 #include "checkers/promises/promise_rule.h"
 
 /* --- too short --- */
@@ -150,9 +151,9 @@ static void check_long(struct promise_pass *pass) {
 static void check_key(struct promise_pass *pass) {
     const struct call_event *event = pass->event;
     struct promise_resource *resource = resource_of(pass, event->resource);
-    if (pass->facts->lease_key && !pass->clock && !pass->data) {
+    if (pass->facts->lease_key && !pass->data) {
         check_short(pass);
-        if (event->remaining_ms != LEASE_NO_KEY) check_long(pass);
+        if (event->remaining_ms != LEASE_NO_KEY && !pass->clock) check_long(pass);
     }
     if (event->remaining_ms != LEASE_NO_KEY) return;
     resource->absent_ns = event->at_ns;

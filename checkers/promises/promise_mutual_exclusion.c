@@ -5,7 +5,8 @@
  * A hold is certain from the answer of its acquire to the ask of its release, within its lease, which counts from the
  * ask of the acquire or of the latest renewal that was answered ok, less the rounding; of several leases of one owner
  * the shortest counts. A renewed hold is certain as long as its client and the servers were not disturbed, since that
- * ask, for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. */
+ * ask, for longer than a renewed lease certainly has left. docs/promises.md names what else ends certainty. The clock
+ * of one client ends only what that client holds: no clock but a server's frees what another one holds. */
 #include "checkers/promises/promise_rule.h"
 
 static void break_mutual_exclusion(struct promise_pass *pass, const struct promise_call *call, uint32_t other) {

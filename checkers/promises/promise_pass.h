@@ -98,6 +98,7 @@ struct promise_pass {
     struct promise_disturbance *disturbances;
     uint32_t client_count, owner_count, resource_count, disturbance_count;
     bool clock, data;    /* a clock was set; a server may have lost data */
+    bool server_clock;   /* the clock that was set was a server's */
     bool servers_failed; /* a server did more than stand still: it answered with an error, lost its connections, ... */
     bool servers_lost;   /* a server lost its connections: also those of clients that have not asked for anything yet */
     bool over;           /* after EVENT_END */

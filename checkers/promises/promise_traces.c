@@ -142,7 +142,7 @@ static int64_t trace_unknown(const struct promise_pass *pass, const struct promi
                              has_ended(client) ? client->ended_ns : INT64_MIN);
     bool ends = lease_ms != PROMISE_ALWAYS;
     if (was_cancelled(pass, call)) {
-        bool excused = is_disturbed(pass, client) || client->lost_message || may_have_entered(pass, call);
+        bool excused = is_disturbed(pass, client) || may_have_missed(client) || may_have_entered(pass, call);
         if (!ends) return excused ? PROMISE_ALWAYS : 0;
         return fading(pass, lease_ms, from_ns);
     }

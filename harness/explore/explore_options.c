@@ -201,6 +201,8 @@ static const struct option_row ROWS[] = {
     TEXT("require-steady", require_steady),
     /* KIND[=N]: at most N faults of this kind in a schedule. */
     LIST("fault", faults, CHOICE_KINDS),
+    /* The same, of a library: only in the turns that have rare ones. */
+    LIST("rare-fault", rare_faults, CHOICE_KINDS),
     INT("faults-total", search.budget.total, 1, STRATEGY_FAULTS),
     FLAG("spare-store", search.budget.spares_store),
     OTHER("strategy", strategy_take),
@@ -346,15 +348,27 @@ static bool require_read(char *list, const struct search_world *world, uint32_t 
 }
 
 /* KIND=N, or KIND: then as many as there may be of all together. */
-static bool fault_read(const char *text, const struct search_world *world, struct fault_budget *budget) {
+static bool fault_read(const char *text, const struct search_world *world, bool rare, struct fault_budget *budget) {
     char name[48];
     size_t length = strcspn(text, "=");
     int most = STRATEGY_FAULTS;
     if (length >= sizeof name || (text[length] && !small(text + length + 1, 1, STRATEGY_FAULTS, &most))) return false;
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     enum choice_kind kind = choice_fault_named(world->space, name);
+    if (kind == CHOICE_NONE) return false;
     budget->most[kind] = most;
-    return kind != CHOICE_NONE;
+    budget->rare |= (uint32_t)rare << kind;
+    return true;
+}
+
+static bool faults_read(const struct option_list *faults, const struct search_world *world, bool rare,
+                        struct fault_budget *budget) {
+    for (int each = 0; each < faults->count; each++)
+        if (!fault_read(faults->of[each], world, rare, budget)) {
+            fprintf(stderr, "explore: bad value or option: %s\n", faults->of[each]);
+            return false;
+        }
+    return true;
 }
 
 bool explore_names_read(struct explore_arguments *arguments, const struct search_world *world) {
@@ -365,10 +379,6 @@ bool explore_names_read(struct explore_arguments *arguments, const struct search
     if (!require_read(arguments->require, world, search->required) ||
         !require_read(arguments->require_steady, world, search->steadily))
         return false;
-    for (int each = 0; each < arguments->faults.count; each++)
-        if (!fault_read(arguments->faults.of[each], world, &search->budget)) {
-            fprintf(stderr, "explore: bad value or option: %s\n", arguments->faults.of[each]);
-            return false;
-        }
-    return true;
+    return faults_read(&arguments->faults, world, false, &search->budget) &&
+           faults_read(&arguments->rare_faults, world, true, &search->budget);
 }

@@ -19,7 +19,7 @@ struct explore_arguments {
     struct library_settings adapter; /* of hosted programs, if adapter.program is set */
     struct search_settings search;
     char *require, *require_steady;                  /* lists of names */
-    struct option_list faults, forms, nodes, clocks; /* in the order in which they are given */
+    struct option_list faults, rare_faults, forms, nodes, clocks; /* in the order in which they are given */
     int port_count;
     const struct server_kind *service; /* of the nodes that follow */
     int64_t lease_ms;                  /* 0: the world's usual one */

@@ -33,8 +33,9 @@ struct search_outcome {
     char sentence[SEARCH_REASON];            /* about the first required property that is violated; may be empty */
 };
 
-/* Whether the schedules of a turn have faults: as many as are drawn, which may be none; none; or at least one. */
-enum fault_plan { FAULTS_DRAWN, FAULTS_NONE, FAULTS_SOME };
+/* Whether the schedules of a turn have faults: as many as are drawn, which may be none; none; at least one; or one of
+ * the rare kinds. Without rare kinds, FAULTS_RARE is FAULTS_SOME. */
+enum fault_plan { FAULTS_DRAWN, FAULTS_NONE, FAULTS_SOME, FAULTS_RARE };
 enum strategy_kind {
     STRATEGY_UNIFORM,
     STRATEGY_PCT,

@@ -18,15 +18,22 @@ static void fault_plan(struct strategy *strategy, enum choice_kind kind, uint64_
     if (fault->aim.name) fault->step = AIMED_UNTIL * horizon;
 }
 
+static bool is_rare(const struct fault_budget *budget, enum choice_kind kind) {
+    return budget->rare >> kind & 1;
+}
+
 /* A few of many kinds; where a schedule may be without faults, one of eight is. */
 static void faults_plan_few(struct strategy *strategy, const struct choice_space *space, enum fault_plan plan,
                             const struct fault_budget *budget, uint64_t horizon) {
     enum choice_kind kinds[CHOICE_KINDS];
     int kind_count = 0;
+    bool rare = plan == FAULTS_RARE && budget->rare;
     for (int each = 0; each < space->fault_count; each++)
-        if (budget->most[space->faults[each]]) kinds[kind_count++] = space->faults[each];
+        if (budget->most[space->faults[each]] && is_rare(budget, space->faults[each]) == rare)
+            kinds[kind_count++] = space->faults[each];
     if (kind_count == 0 || (plan == FAULTS_DRAWN && random_below(&strategy->random, 8) == 0)) return;
     uint64_t wanted = 1 + random_below(&strategy->random, (uint64_t)budget->total);
+    if (rare) wanted = 1;
     for (; wanted > 0; wanted--)
         fault_plan(strategy, kinds[random_below(&strategy->random, (uint64_t)kind_count)], horizon);
 }
@@ -180,7 +187,7 @@ void exhaustive_begin(struct exhaustive *exhaustive) {
 static int exhaustive_fault_options(const struct exhaustive *exhaustive, const struct search_world *world,
                                     enum choice_kind kind, struct choice *options, int count) {
     int targets[SEARCH_TARGETS];
-    if (exhaustive->faults[kind] >= exhaustive->budget->most[kind]) return count;
+    if (exhaustive->faults[kind] >= exhaustive->budget->most[kind] || is_rare(exhaustive->budget, kind)) return count;
     int target_count = world->operations->targets(world, kind, targets);
     for (int each = 0; each < target_count; each++) {
         struct choice fault = {kind, targets[each], choice_has_amount(kind) ? world->lease_ms * 3 : 0};

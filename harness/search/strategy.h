@@ -19,6 +19,7 @@ enum {
 /* How many faults of each kind one schedule may have. */
 struct fault_budget {
     int most[CHOICE_KINDS];
+    uint32_t rare;     /* bit n: enum choice_kind n is drawn only in the turns of a portfolio with FAULTS_RARE */
     int total;         /* and of all kinds together, whose number is drawn; 0: each kind is drawn by itself */
     bool spares_store; /* commands to the resource are not lost, held, repeated or refused */
 };

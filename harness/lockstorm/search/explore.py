@@ -13,6 +13,7 @@ from lockstorm.results.event import Event
 from lockstorm.results.verdict import Evidence
 from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
+from lockstorm.search.library_plan import RARE_FAULTS
 from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
 from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule
 from lockstorm.search.search_lines import FoundSchedule, tallies_joined
@@ -69,7 +70,8 @@ def search_words(plan: SearchPlan) -> list[str]:
     words += ["--shrink", str(LIBRARY_SHRINK_RUNS if of_library else SHRINK_RUNS)]
     words += ["--keep-going"] if plan.request.keep_going else []
     for name, most in plan.budget.items():
-        words += ["--fault", name if of_library else f"{name}={most}"]
+        rare = of_library and plan.is_usual and name in RARE_FAULTS
+        words += ["--rare-fault" if rare else "--fault", name if of_library else f"{name}={most}"]
     words += ["--faults-total", str(plan.faults_total)] if plan.faults_total else []
     words += ["--strategy", plan.request.strategy]
     if plan.request.strategy == EXHAUSTIVE:

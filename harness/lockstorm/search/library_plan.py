@@ -29,6 +29,7 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "answer": "every call is answered",
 }
 USUAL_FAULTS = ("pause-client", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
+RARE_FAULTS = ("kill-client", "client-clock-jump", "crash-server")  # one, in a sixth of the schedules
 ONLY_REDIS = ("error-reply", "crash-server", "crash-server-empty")
 USUAL_IN_ALL, TOTAL_MOST = 2, 4  # faults in a schedule; LIBRARY_FAULTS_MOST
 LEASE_OF_LIBRARY_MS, PERMITS_USUAL = 2000, 2
@@ -53,7 +54,8 @@ def library_budget(text: str | None, service: str) -> tuple[dict[str, int], int]
     """The most faults of each kind in a schedule, and of all together."""
     if text in (None, USUAL):
         usual = (name for name in USUAL_FAULTS if name in faults_on(service))
-        return dict.fromkeys(usual, USUAL_IN_ALL), USUAL_IN_ALL
+        rare = (name for name in RARE_FAULTS if name in faults_on(service))
+        return {**dict.fromkeys(usual, USUAL_IN_ALL), **dict.fromkeys(rare, 1)}, USUAL_IN_ALL
     if text == "none":
         return {}, 0
     budget: dict[str, int] = {}
