@@ -2,11 +2,11 @@
  * yours; is_held: no); so somebody else's call took the hold away. Or a call of an owner that certainly holds nothing
  * was answered ok.
  *
- * Or a server executed a command of a client, however late, that made the lease key live longer while another client's
- * owner certainly held exclusively; or of a client that has nothing: each acquire of it was answered and undisturbed,
- * and each grant was given back with the answer ok, or superseded by another client's. Then it must not make a key
- * either. A disturbed acquire may still be granted late. Only with one server; not after a clock was set or a server
- * may have lost data.
+ * Or a server executed a command of a client that may have nothing, however late, that made the lease key live longer
+ * while another client's owner certainly held exclusively; or of a client that has nothing: each acquire of it was
+ * answered and undisturbed, and each grant was given back with the answer ok, or superseded by another client's. Then
+ * it must not make a key either. A disturbed acquire may still be granted late. Only with one server; not after a clock
+ * was set or a server may have lost data.
  *
  * An owner certainly holds nothing if each of its grants of the resource was given back with the answer ok, and no
  * acquire of it was under way, disturbed or of unknown outcome. A release by such an owner may be answered ok where the
@@ -75,10 +75,18 @@ static const struct promise_call *left_with_nothing(const struct promise_pass *p
         const struct call_event *superseded = &pass->events[owner->superseded];
         bool late = (call->disturbed || !ok) && owner->client->late_command_ns >= superseded->at_ns;
         bool lost = owner->superseded && call->ask < superseded && !late;
-        if ((!clear && !lost) || (may_hold(owner) && !owner->superseded)) return NULL;
+        if (!clear && !lost) return NULL;
         last = call;
     }
     return last;
+}
+
+/* Was it granted the lock, too? Then one of two grants is wrong. */
+static bool client_may_hold(const struct promise_pass *pass, int client, int resource) {
+    for (const struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++)
+        if (each->client->client == client && each->resource == resource && may_hold(each) && !each->superseded)
+            return true;
+    return false;
 }
 
 /* `call`: of the holder, or the client's own latest one. */
@@ -97,6 +105,7 @@ static void check_lengthened(struct promise_pass *pass) {
     const struct call_event *event = pass->event;
     bool of_one_key = servers_of(pass) == 1 && !pass->facts->parts;
     if (!event->longer_ms || !of_one_key || pass->clock || pass->data) return;
+    if (client_may_hold(pass, event->client, event->resource)) return;
     for (const struct promise_owner *each = pass->owners; each < pass->owners + pass->owner_count; each++) {
         if (each->resource != event->resource || each->client->client == event->client || event->makes) continue;
         for (int mode = 0; mode < CALL_MODES; mode++) {
