@@ -67,8 +67,12 @@ struct check_reading {
 struct check_lock {
     uint32_t name;
     uint32_t traits;
-    int64_t capacity; /* permits; 1 until a LOCK_OPEN says otherwise */
-    int64_t lease_ns; /* 0: none */
+    int64_t capacity;           /* permits; 1 until a LOCK_OPEN says otherwise */
+    int64_t lease_ns;           /* 0: none */
+    struct check_actor *holder; /* the client of its latest grant; NULL: none */
+    uint64_t released;          /* the latest release-invoke of a client that was the holder; 0: none */
+    int64_t released_ns;        /* its stamp */
+    uint64_t lapsed;            /* the latest such release that was followed by no grant for a lease; 0: none */
     struct check_member *members;
     struct check_lock *next;
 };
@@ -190,6 +194,17 @@ static inline int64_t smaller(int64_t one, int64_t other) {
 
 static inline int64_t larger(int64_t one, int64_t other) {
     return one > other ? one : other;
+}
+
+/* The stamp before which a grant was not given: that of its attempt (`extra`), or of its invocation (`asked`, 0: there
+ * is none). A release that was invoked meanwhile may have handed the lock over: the latest one, for an earlier one was
+ * followed by another grant. Unless a lease had passed before that; and with several permits any of them may have. */
+static inline int64_t check_given_ns(const struct event *grant, uint64_t asked, int64_t asked_ns) {
+    const struct history_record *record = grant->record;
+    const struct check_lock *lock = grant->lock;
+    int64_t from_ns = record->extra ? record->extra : asked ? asked_ns : record->mono_ns;
+    if (!asked || lock->released <= asked) return from_ns;
+    return smaller(from_ns, lock->capacity > 1 || lock->lapsed > asked ? asked_ns : lock->released_ns);
 }
 
 /* From one stamp to another, saturated: stamps of a hostile history may lie further apart than 64 bits can say. */

@@ -180,6 +180,20 @@ static inline bool of_worker(unsigned kind) {
     return kind != HISTORY_VALIDITY && kind != HISTORY_SERVER_RENEWAL;
 }
 
+static inline void lock_granted(const struct event *event) {
+    struct check_lock *lock = event->lock;
+    int64_t since_ns = elapsed_ns(lock->released_ns, event->record->mono_ns);
+    event->member->grant = event->index;
+    lock->holder = event->actor;
+    if (lock->released && since_ns >= lock->lease_ns - CHECK_LEASE_GRAIN_NS) lock->lapsed = lock->released;
+}
+
+static inline void lock_released(const struct event *event) {
+    if (event->lock->holder != event->actor && event->lock->capacity == 1) return;
+    event->lock->released = event->index;
+    event->lock->released_ns = event->record->mono_ns;
+}
+
 /* A record about a lock. */
 static inline __attribute__((always_inline)) void about_lock(struct pass *pass, struct event *event, unsigned kind) {
     struct judgement *judgement = pass->judgement;
@@ -204,7 +218,8 @@ static inline __attribute__((always_inline)) void about_lock(struct pass *pass, 
     }
     call(pass, event, kind);
     /* Afterwards: to the checkers `member->grant` is the grant before this one. */
-    if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) event->member->grant = event->index;
+    if (kind == HISTORY_ACQUIRE_RETURN && record->outcome == OUTCOME_OK) lock_granted(event);
+    if (kind == HISTORY_RELEASE_INVOKE) lock_released(event);
 }
 
 /* The record may name an older grant, or no grant at all. */

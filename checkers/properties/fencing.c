@@ -5,7 +5,7 @@
  * Two acquires that were in flight together may come back in either order: the history records when a client learned of
  * its grant, not when the server gave it. But of a lock with a lease and one permit, a grant that came back to another
  * client more than CHECK_LEASE_GRAIN_NS earlier than a lease after the stamp before which this one was not granted
- * (`extra`, else that of the invocation) was given before this one: had this one been first, its lease would have kept
+ * (check_given_ns) was given before this one: had this one been first, its lease would have kept
  * the other out. So this token has to be larger; a lock that draws the token before it takes the lock gives a smaller
  * one, and the fence then turns away the rightful holder. (Not of a grant that re-enters, which need not make the lease
  * longer.)
@@ -102,7 +102,7 @@ static int64_t kept_out_until_ns(const struct checking *my, const struct event *
     const struct check_lock *lock = event->lock;
     if (lock->lease_ns == 0 || lock->capacity > 1 || since == event->index) return INT64_MIN;
     const struct fencing_side *side = my_member(my, event->member);
-    int64_t from_ns = event->record->extra ? event->record->extra : side->invoked_ns, until_ns;
+    int64_t from_ns = check_given_ns(event, since, side->invoked_ns), until_ns;
     if (__builtin_add_overflow(from_ns, lock->lease_ns - CHECK_LEASE_GRAIN_NS, &until_ns)) return INT64_MIN;
     return until_ns;
 }

@@ -16,9 +16,10 @@
  *
  *  1. The other client had neither invoked its release nor ended, and the grant came CHECK_LEASE_GRAIN_NS earlier, at
  *     least, than the end of its lease (lease_ran).
- *  2. That lease counts from a stamp before which it cannot have been given: of a grant `extra`, else its invocation's;
- *     of a renewal that came back ok its invocation's; of a `validity` (ok) its own, which replaces what was known
- *     before. It ends no later than the validity that the lock stated (lease_end_ns).
+ *  2. That lease counts from a stamp before which it cannot have been given: of a grant `extra`, else its invocation's,
+ *     or the release's that may have handed the lock over (check_given_ns); of a renewal that came back ok its
+ * invocation's; of a `validity` (ok) its own, which replaces what was known before. It ends no later than the validity
+ * that the lock stated (lease_end_ns).
  *  3. What a server heard of a renewal says itself how long the key lives. It counts where the lock states no validity
  *     (one that does may need a majority of servers), and where the key has an end and the client's mark
  *     (key_lives_until_ns).
@@ -176,9 +177,7 @@ static void run_lease(struct checking *my, const struct event *event, struct lea
     const struct history_record *record = event->record;
     if (event->lock->lease_ns == 0) return;
     ((struct lease_state *)my->state)->leased = true;
-    int64_t from_ns = record->extra                                 ? record->extra
-                      : event->asked && side->asked == event->asked ? side->asked_ns
-                                                                    : record->mono_ns;
+    int64_t from_ns = check_given_ns(event, side->asked == event->asked ? event->asked : 0, side->asked_ns);
     int64_t until_ns = lease_end_ns(event, from_ns, record->value);
     struct check_member *holder = NULL;
     if (event->lock->capacity > 1) holder = last_holder(my, event, until_ns);

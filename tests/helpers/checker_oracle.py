@@ -345,6 +345,28 @@ def reenters(history: History, reading: Reading, grant: OracleRecord) -> History
     return held if has_trait(history, grant.name, grant.index, REENTRANT) else []
 
 
+def given_since(history: History, grant: OracleRecord) -> int:
+    """The stamp before which a grant was not given. A client that waits may be handed the lock by a release."""
+    asked = invocation(history, grant)
+    since = grant.extra or (asked or grant).mono_ns
+    if not asked:
+        return since
+    several = permits(history, grant.name, grant.index) > 1
+    holder, handed, lapsed = "", [], False
+    for each in before(history, grant.index):
+        if each.name != grant.name:
+            continue
+        lease_ns = opening(history, grant.name, each.index).value * 10**6
+        if is_grant(each):
+            holder = each.actor
+            lapsed = lapsed or bool(handed and each.mono_ns - handed[-1] >= lease_ns - GRAIN_NS)
+        elif each.kind == "release-invoke" and (several or each.actor == holder) and each.index > asked.index:
+            handed.append(each.mono_ns)
+    if not handed:
+        return since
+    return min(since, asked.mono_ns if several or lapsed else handed[-1])
+
+
 def given_before(history: History, grant: OracleRecord) -> int:
     """Before which stamp a grant to another client, which came back, was given before this one: this one's lease would
     have kept it out."""
@@ -352,7 +374,7 @@ def given_before(history: History, grant: OracleRecord) -> int:
     invoked = asked_at(history, grant)
     if not lease_ns or invoked == grant.index or permits(history, grant.name, grant.index) > 1:
         return LOST
-    return (grant.extra or before(history, invoked + 1)[-1].mono_ns) + lease_ns - GRAIN_NS
+    return given_since(history, grant) + lease_ns - GRAIN_NS
 
 
 def fencing(history: History, reading: Reading) -> Iterator[Violation]:
@@ -966,7 +988,7 @@ def hollow_renewals(history: History) -> Iterator[Violation]:
 
 def lease_end(history: History, grant: OracleRecord) -> int:
     """The end of the lease with which a grant comes, if it began as early as it can have."""
-    since = grant.extra or (invocation(history, grant) or grant).mono_ns
+    since = given_since(history, grant)
     return min(since + opening(history, grant.name, grant.index).value * 10**6, grant.value or FOR_EVER)
 
 
