@@ -1,4 +1,4 @@
-/* A plug-in for tests: whoever releases the lock hands its key over to the client that waits first. The lease begins
+/* A plug-in for tests: a client that releases the lock hands its key over to the one that waits first. The lease begins
  * then, however late that client notices. */
 #include <string.h>
 
