@@ -7,8 +7,8 @@ const mutexes, elections = `{"outcome": "ok", "protocol": 1, "name": "etcd clien
 	"source": "etcd, client/v3/concurrency/mutex.go", "service": "etcd", "lease": true, "renews": true, "token": true,
 	"lease_unit_ms": 1000, "waits": "push", "operations": ["is_held"]}`, `{"outcome": "ok", "protocol": 1,
 	"name": "etcd clientv3 Election", "version": "3.7.3", "source": "etcd, client/v3/concurrency/election.go",
-	"service": "etcd", "lease": true, "renews": true, "token": true, "lease_unit_ms": 1000, "waits": "push",
-	"operations": ["is_held"]}`
+	"service": "etcd", "lease": true, "renews": true, "token": true, "fair": true, "lease_unit_ms": 1000,
+	"waits": "push", "operations": ["is_held"]}`
 
 // timer_ms: Go's scheduler, also that of the server, may see what has arrived only after sysmon's 10 ms; and a Lock
 // whose context has ended still asks for its key to be deleted before it returns.

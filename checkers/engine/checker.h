@@ -196,8 +196,8 @@ static inline int64_t larger(int64_t one, int64_t other) {
     return one > other ? one : other;
 }
 
-/* The stamp before which a grant was not given: that of its attempt (`extra`), or of its invocation (`asked`, 0: there
- * is none). A release that was invoked meanwhile may have handed the lock over: the latest one, for an earlier one was
+/* The stamp before which a grant was not given: that of its attempt (`extra`), or of its invocation (`asked`; 0:
+ * unknown). A release that was invoked meanwhile may have handed the lock over: the latest one, for an earlier one was
  * followed by another grant. Unless a lease had passed before that; and with several permits any of them may have. */
 static inline int64_t check_given_ns(const struct event *grant, uint64_t asked, int64_t asked_ns) {
     const struct history_record *record = grant->record;

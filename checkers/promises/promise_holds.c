@@ -75,6 +75,18 @@ static void supersede_others(struct promise_pass *pass, const struct promise_cal
     }
 }
 
+/* From when on disturbances may end the hold. A watchdog that was left alone for as long as it may take has renewed the
+ * lease, or a client that waited with it has learned that it is over, and must not be granted the lock with it. */
+static int64_t certain_since_ns(const struct promise_pass *pass, const struct promise_call *call) {
+    const struct promise_client *client = call->owner->client;
+    int64_t asked_ns = call->ask->at_ns;
+    int64_t from_ns = pass->now_ns - after_ms(0, pass->facts->default_lease_ms - watchdog_spare_ms(pass));
+    bool of_one_key = pass->facts->nodes <= 1 && !pass->facts->parts;
+    if (!is_renewed(&call->ask->asked) || !of_one_key || from_ns < asked_ns) return asked_ns;
+    bool recovers = disturbed_ns(pass, client, asked_ns, PROMISE_ALWAYS) != PROMISE_ALWAYS;
+    return recovers && disturbed_ns(pass, client, from_ns, PROMISE_ALWAYS) == 0 ? from_ns : asked_ns;
+}
+
 /* Why the grant is no certain hold; NULL: it is one. `older`: the owner may have held before. */
 static const char *why_doubtful(const struct promise_call *call, bool older) {
     const struct promise_owner *owner = call->owner;
@@ -97,7 +109,7 @@ void hold_grant(struct promise_pass *pass, struct promise_call *call) {
     bool renewed = is_renewed(&call->ask->asked);
     if (!again) {
         for (int each = 0; each < CALL_MODES; each++) owner->least[each] = 0; /* their lease may be over */
-        owner->since_ns = call->ask->at_ns;
+        owner->since_ns = certain_since_ns(pass, call);
         owner->end_ns = end_beside_others(pass, call);
         owner->renewed = renewed;
         owner->mixed = !alone;

@@ -32,7 +32,7 @@ struct promise_owner {
     uint32_t acquires, releases;             /* calls so far */
     const char *doubt;                       /* why `least` is 0; NULL: nothing was doubted */
     uint32_t doubts;                         /* how often a fault or a refused release made `least` 0 */
-    int64_t since_ns;                        /* when the first acquire of the certain hold was asked */
+    int64_t since_ns;                        /* when disturbances began to count for the certain hold */
     int64_t end_ns;                          /* its lease lasts until then; PROMISE_ALWAYS: no call gave it an end */
     bool renewed;                            /* and the watchdog keeps it */
     bool watched;                            /* the possible hold has a grant that the watchdog may keep */

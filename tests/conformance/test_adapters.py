@@ -46,6 +46,16 @@ def test_a_library_fails_as_its_pattern_does_and_holds_without_the_fault() -> No
     assert control.returncode == 0, control.stdout + control.stderr
 
 
+@pytest.mark.waits
+@pytest.mark.lengthy("a trial of some seconds on a real etcd")
+def test_an_election_has_a_queue_in_which_a_session_may_end() -> None:
+    done = lockstorm("run", "waiter-expired", "--adapter", "etcd-election", "--time", "real", "--json", timeout=120)
+    if "not installed" in done.stderr or "not built" in done.stderr:
+        pytest.skip(done.stderr)
+    result = json.loads(done.stdout)
+    assert result["exit"] == 1 and result["verdict"]["mutual_exclusion"]["status"] == "violated", result["sentence"]
+
+
 def test_the_command_that_repeats_a_trial_names_the_adapter(plant: Callable[[str], str]) -> None:
     program = plant(USUAL)
     assert f"again: ./lockstorm run gc-pause --adapter {program} --seed 1 --time virtual" in played(program).stdout

@@ -11,6 +11,8 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
 from lockstorm.locks.adapter import PREFIX, adapter_entry
+from lockstorm.search.replay import replay_library
+from lockstorm.search.schedule_file import parse_library_schedule
 from tests.helpers.daily import daily
 from tests.helpers.support import lockstorm
 
@@ -240,3 +242,27 @@ def test_a_transaction_that_locks_nothing_is_left_and_its_connection_lives_on() 
     assert result["sessions"] < 10  # programs played several schedules
     assert (found["number"], len(found["workload"]), found["with_new_programs"]) == (1, 2, True)
     assert "transaction without a lock" in found["sentence"]
+
+
+@pytest.mark.lengthy("starts a real etcd")
+@pytest.mark.parametrize(
+    ("adapter", "form", "outcome", "violates"),
+    [
+        ("etcd-election", "Election.Campaign", "ok", ["mutual_exclusion"]),
+        ("etcd-mutex", "Mutex.Lock", "refused", []),
+    ],
+)
+def test_who_queued_with_a_session_that_ended_is_not_granted_the_lock(
+    adapter: str, form: str, outcome: str, violates: list[str]
+) -> None:
+    """client-2 is paused for 6 s, and its session ends after 2 s. 10 s later it is its turn: a mutex refuses it, an
+    election grants, and client-3 leads beside it."""
+    text = (paths.ROOT / "tests" / "library_search" / "found" / "election-after-own-lease.schedule").read_text()
+    text = text.replace("adapter etcd-election", f"adapter {adapter}").replace("Election.Campaign", form)
+    try:
+        again = replay_library(parse_library_schedule(text, "the schedule"), "the schedule")
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    answers = [each for each in again.events if (each.kind, each.call, each.client) == ("answer", "acquire", 2)]
+    assert [each.outcome for each in answers] == [outcome]
+    assert again.violates == violates, again.sentence
