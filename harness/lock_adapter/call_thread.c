@@ -109,7 +109,7 @@ static json_t *call_acquire(struct hosted_lock *hosted, const json_t *call) {
     hosted->token = grant.token;
     if (grant.token) json_object_set_new(answer, "token", json_integer(grant.token));
     if (grant.valid_until_ns)
-        json_object_set_new(answer, "valid_until_ms", json_real((double)grant.valid_until_ns / ENV_NS_PER_MS));
+        json_object_set_new(answer, "valid_until_ms", json_real((double)grant.valid_until_ns / (double)ENV_NS_PER_MS));
     return answer;
 }
 

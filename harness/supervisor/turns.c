@@ -59,8 +59,8 @@ static void handle(const struct program_call *call) {
     struct supervisor *supervisor = call->supervisor;
     if (supervisor->trace)
         fprintf(supervisor->trace, "%.9f %d/%d %d(%" PRIx64 ", %" PRIx64 ", %" PRIx64 ", %" PRIx64 ")\n",
-                (double)(supervisor->clock.mono_ns - SHARED_PAGE_UPTIME_NS) / CLOCK_NS_PER_S, call->process->pid,
-                call->tid, call->number, call->arguments[0], call->arguments[1], call->arguments[2],
+                (double)(supervisor->clock.mono_ns - SHARED_PAGE_UPTIME_NS) / (double)CLOCK_NS_PER_S,
+                call->process->pid, call->tid, call->number, call->arguments[0], call->arguments[1], call->arguments[2],
                 call->arguments[3]);
     const struct supervised_call *entry = call_find(call->number);
     if (entry->handle) entry->handle(call);

@@ -87,7 +87,7 @@ static int64_t token_of(struct lock *lock, const json_t *body) {
 static int64_t validity_ns_of(const struct lock *lock, const json_t *body) {
     const json_t *until_ms = json_object_get(body, "valid_until_ms");
     if (!json_is_number(until_ms)) return 0;
-    return env_adapter_mono_ns(lock->env, (int64_t)(json_number_value(until_ms) * ENV_NS_PER_MS));
+    return env_adapter_mono_ns(lock->env, (int64_t)(json_number_value(until_ms) * (double)ENV_NS_PER_MS));
 }
 
 static struct lock_grant acquire_once(struct lock *lock, int64_t wait_ms) {
