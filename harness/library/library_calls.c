@@ -146,7 +146,7 @@ static void answer_note(struct library_world *world, int client, struct library_
                                .cancelled = json_is_true(json_object_get(body, "cancelled"))};
     if (json_is_number(until))
         event.valid_until_ns =
-            (int64_t)(json_number_value(until) * CLOCK_NS_PER_MS) - SHARED_PAGE_UPTIME_NS - world->began_ns;
+            (int64_t)(json_number_value(until) * (double)CLOCK_NS_PER_MS) - SHARED_PAGE_UPTIME_NS - world->began_ns;
     const char *error = json_string_value(json_object_get(body, "error"));
     snprintf(event.name, sizeof event.name, "%s", error ? error : "");
     library_event_add(world, event);
