@@ -18,7 +18,6 @@ SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # `fair` polls every millisecond be
     control="the holder does not die",
     virtual_lease_ms=LEASE_MS,
     needs=("lock",),
-    times=("virtual",),
     services=ANY_SERVICE,
     real_on=("etcd",),
 )

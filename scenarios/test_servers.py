@@ -13,7 +13,6 @@ ELECTION_LEASE_MS = 10_000  # longer than an election, even on a busy machine
     source="redis.io, Distributed Locks with Redis, Why failover-based implementations are not enough",
     control="the grant is replicated before the master fails",
     needs=SINGLE,
-    times=("virtual",),
     settings={"replicas": 1},
 )
 def test_failover_unreplicated(trial: Trial) -> None:
@@ -133,7 +132,6 @@ def enter(trial: Trial, turns: int = 0) -> tuple[Client, Client]:
     source="Kleppmann 2016; matrix of the project, row 9",
     control="the server keeps an append-only file that it syncs before it answers",
     needs=SINGLE,
-    times=("virtual",),
     settings={"persistence": "deployed"},
 )
 def test_restart_data_lost(trial: Trial) -> None:

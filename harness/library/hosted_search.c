@@ -64,17 +64,56 @@ static uint64_t events_digest(const struct library_world *world) {
     return digest;
 }
 
+/* Whether a client asked for a lock in this schedule, and was answered with a grant (`granted`), or without one. */
+static bool any_is_answered(const struct library_world *world, bool granted) {
+    for (size_t each = 0; each < world->event_count; each++) {
+        const struct call_event *event = &world->events[each];
+        if (event->kind == EVENT_ANSWER && world->events[event->call].asked.verb == CALL_ACQUIRE &&
+            (event->outcome == OUTCOME_OK) == granted)
+            return true;
+    }
+    return false;
+}
+
+/* A lock that is granted and lives elsewhere than on the servers of this world: time there is not virtual. */
+static bool is_granted_elsewhere(const struct library_world *world) {
+    for (size_t each = 0; each < world->event_count; each++)
+        if (world->events[each].kind == EVENT_EXECUTED) return false;
+    return any_is_answered(world, true);
+}
+
+/* Nobody can get a lock that a program was not granted before the schedule, and nobody in it. */
+static void look_for_never_granted(struct library_world *world) {
+    struct promise_findings *found = &world->last.found;
+    bool in_vain = any_is_answered(world, false) && !any_is_answered(world, true);
+    if (!world->never_grants || !in_vain || found->broken_count == PROMISES_SHOWN) return;
+    uint32_t end = (uint32_t)(world->event_count - 1); /* EVENT_END */
+    found->broken[found->broken_count++] = (struct broken_promise){
+        .promise = PROMISE_LIVENESS,
+        .event = end,
+        .other = end,
+        .sentence =
+            "nobody can get the lock: on a fresh server a program that was alone asked again and again, and was "
+            "not granted it"};
+}
+
 /* What is not broken is kept; whether the question came up in a schedule is not counted. */
 static void hosted_schedule_end(struct search_world *search, const struct search_settings *settings,
                                 struct search_outcome *outcome) {
     struct library_world *world = (struct library_world *)search;
     struct library_evidence *last = &world->last;
     outcome->fresh = library_end(world);
+    if (!search->reason[0] && is_granted_elsewhere(world))
+        snprintf(
+            search->reason, sizeof search->reason,
+            "the lock does not use the servers of `open`: a client was granted it, and nothing of it reached them. "
+            "What it does use has no virtual time");
     if (search->reason[0]) return;
     outcome->digest = events_digest(world);
     last->events = world->events;
     last->event_count = world->event_count;
     if (!promises_judge(&world->offer.facts, world->events, world->event_count, &last->found)) abort();
+    look_for_never_granted(world);
     for (int promise = 0; promise < PROMISES; promise++) outcome->status[promise] = VERDICT_HOLDS;
     for (int each = last->found.broken_count - 1; each >= 0; each--) {
         enum promise promise = last->found.broken[each].promise;

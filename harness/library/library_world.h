@@ -86,6 +86,7 @@ struct library_world {
     int64_t busy_ns;                    /* the page's clock when `turns` was last 0 */
     int turns;                          /* messages that have reached a server at this time */
     bool stopped;                       /* no more can happen, although calls are not answered */
+    bool never_grants;                  /* to a program that was alone, before its first schedule of this session */
     bool excludes_end;                  /* a client crashed, or a program has to be started anew for another reason */
     struct library_evidence last, kept;
 };

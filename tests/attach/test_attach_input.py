@@ -229,10 +229,15 @@ def test_a_request_with_a_mistake(words: tuple[str, ...], said: str) -> None:
     assert refused("redis://127.0.0.1:1", *words).startswith(said)
 
 
-def test_an_adapter_speaks_to_redis_only() -> None:
-    assert refused("postgresql://app@127.0.0.1:1/x", "--adapter", "redis-py") == (
-        "an adapter speaks to servers of Redis, and postgresql://app@127.0.0.1:1/x is PostgreSQL: give a redis:// URL, "
-        "or try one of lockstorm's locks there by --lock, or yours in C by --plugin"
+def test_an_adapter_speaks_to_the_service_that_its_hello_names() -> None:
+    assert refused("postgresql://app@127.0.0.1:1/x", "--adapter", "redis-py").startswith(
+        "adapter:redis-py lives on Redis, and postgresql://app@127.0.0.1:1/x is PostgreSQL: "
+    )
+
+
+def test_an_adapter_would_write_outside_the_run_s_node_of_zookeeper() -> None:
+    assert refused("zookeeper://127.0.0.1:1/x", "--adapter", "kazoo").startswith(
+        "an adapter does not know the node below which a run keeps all that it writes to your ZooKeeper"
     )
 
 

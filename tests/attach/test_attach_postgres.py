@@ -57,6 +57,12 @@ def test_a_paused_holder_is_found_and_nothing_is_left(outside: OutsidePostgres, 
     assert SECRET.encode() not in saved.read_bytes()
 
 
+def test_an_adapter_is_played_there_too(outside: OutsidePostgres) -> None:
+    words = ("--adapter", "pals", "--scenario", "gc-pause")
+    (trial,) = attach_to(url_of(outside), *words, env=WITH_PASSWORD)["trials"]
+    assert trial["sentence"].startswith("Mutual exclusion holds")  # the session of a paused client keeps its lock
+
+
 @pytest.mark.lengthy("closes the connections of the holder of a lock, of each kind")
 @pytest.mark.parametrize("lock", ["pg-advisory", "pg-for-update", "pg-advisory-xact"])
 def test_a_lock_ends_with_its_connection(outside: OutsidePostgres, lock: str) -> None:

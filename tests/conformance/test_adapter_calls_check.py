@@ -18,6 +18,7 @@ from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.planting_calls import plant_calls
 from tests.helpers.planting_tasks import FORGETS, VERSION_2, plant_tasks
 from tests.helpers.stalls import beside_no_stall
+from tests.helpers.support import lockstorm
 
 pytestmark = pytest.mark.waits  # a library runs in real time only
 
@@ -106,6 +107,12 @@ MISTAKES = [
         "its holder released it",
     ),
     ("forgets", "write(asked, forget())", "write(asked, OK)", "what a lock object held that it was told to forget"),
+    (
+        "forgets",
+        'link.eval(RELEASE, 1, resource, owner + "|" + mode)',
+        "link.delete(resource)",
+        "a program that holds nothing released the lock: a release has to compare the owner",
+    ),
     ("forgets", "generation += 1", "link.flushall()", "which gives nothing back"),
     ("forgets", ", resources.clear()", "", "may be for another resource"),
     ("forgets", "write(asked, forget())", "pass", "it did not answer forget within"),
@@ -195,3 +202,22 @@ def test_each_check_of_version_2_has_a_mistake_that_it_finds(tmp_path: Path) -> 
 
 def test_an_adapter_of_version_1_is_asked_no_more(tmp_path: Path) -> None:
     assert adapter_facts(plant_in(tmp_path, USUAL)) is None
+
+
+FORMS = """{"form": "try", "wait": ["none", "time"], "lease": ["given", "endless"]},
+        {"form": "lock", "wait": ["forever"], "lease": ["default"]},"""
+TRY = '{"form": "try", "wait": ["none"], "lease": ["given"]}'
+LOCK = '{"form": "lock", "wait": ["forever"], "lease": ["default"]}'
+
+
+@beside_no_stall(LEASE_MS)
+@pytest.mark.parametrize(("form", "wait_ms"), [(TRY, "0"), (LOCK, "None")], ids=["only tries", "only waits for ever"])
+def test_what_hello_excludes_is_not_asked(tmp_path: Path, form: str, wait_ms: str) -> None:
+    program = Path(plant_calls(tmp_path, FORMS, form))
+    program.write_text(program.read_text().replace('wait_ms = asked["wait_ms"]', f"wait_ms = {wait_ms}"))
+    done = lockstorm("adapter", "check", str(program))
+    assert done.returncode == 0, done.stdout
+    blind = program.read_text().replace('link.eval(RELEASE, 1, resource, owner + "|" + mode)', "link.delete(resource)")
+    program.write_text(blind)
+    done = lockstorm("adapter", "check", str(program))
+    assert done.returncode == 1 and "a release has to compare the owner" in done.stdout, done.stdout

@@ -167,7 +167,7 @@ def test_what_never_comes_is_not_waited_for(plant: Callable[[str], str]) -> None
     with virtual_trial(plant(refuses)) as running:
         (one,) = running.clients(1)
         one.start_acquire(wait_ms=0)
-        with pytest.raises(Inconclusive, match="client-1 never came to the checkpoint after-news"):
+        with pytest.raises(Inconclusive, match="client-1 never came to the checkpoint after-acquire-reply"):
             one.run_to("after-acquire-reply")
 
 

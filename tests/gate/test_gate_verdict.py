@@ -197,6 +197,17 @@ def test_what_the_policy_names_and_no_lock_is_played_with_does_not_vanish(tmp_pa
     assert Judging(tmp_path, POLICY.replace('play = "gc-pause"', 'play = "all"')).verdict().exit == 0
 
 
+def test_a_named_scenario_that_a_lock_has_no_kind_of_time_for_is_inconclusive_for_that_lock(tmp_path: Path) -> None:
+    text = POLICY.replace('"gc-pause"', '["gc-pause", "dead-waiters"]') + '[[lock]]\nname = "etcd"\n'
+    verdict = Judging(tmp_path, text).verdict()  # locks on etcd have real time only, and dead-waiters virtual time
+    assert (verdict.exit, verdict.sentence) == (3, "Not known: of 4 cases 1 could not be judged, 3 passed")
+    (cell,) = (cell for cell in verdict.cells if cell.outcome == "inconclusive")
+    assert (cell.lock, cell.scenario) == ("etcd", "dead-waiters")
+    assert cell.in_short.startswith("the policy names it, and it was not played: it is played in virtual time")
+    every = text.replace('["gc-pause", "dead-waiters"]', '"all"')
+    assert all(cell.trials for cell in Judging(tmp_path, every).verdict().cells)
+
+
 @pytest.mark.parametrize(("integrity", "exit_status"), [("inconclusive", 3), ("violated", 1)])
 def test_what_was_seen_counts_more_than_what_is_not_known(tmp_path: Path, integrity: str, exit_status: int) -> None:
     judging = Judging(tmp_path)

@@ -70,3 +70,33 @@ def test_what_breaks_no_server_is_judged_elsewhere_too(elsewhere: str) -> None:
     for scenario in ("contention", "gc-pause"):
         done = lockstorm("run", scenario, "--adapter", elsewhere, "--time", "real")
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_is_not_played_in_virtual_time(elsewhere: str) -> None:
+    done = lockstorm("run", "contention", "--adapter", elsewhere, "--json")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert json.loads(done.stdout)["sentence"].startswith("Inconclusive: the lock does not use the servers of `open`")
+
+
+def test_a_search_ends_with_a_sentence(elsewhere: str) -> None:
+    done = lockstorm("explore", "--adapter", elsewhere, "--schedules", "20", "--json")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "the lock does not use the servers of `open`" in json.loads(done.stdout)["sentence"]
+
+
+@pytest.mark.waits
+def test_a_gate_does_not_call_it_safe(elsewhere: str, tmp_path: Path) -> None:
+    policy = tmp_path / "lockstorm.toml"
+    policy.write_text(f'[[lock]]\nadapter = "{elsewhere}"\n[scenarios]\nplay = ["gc-pause"]\ntime = "real"\n')
+    done = lockstorm("gate", "-f", str(policy), "--json")
+    verdict = json.loads(done.stdout)
+    assert done.returncode == 3 and verdict["sentence"].startswith("Not known"), done.stdout + done.stderr
+    assert verdict["cells"][0]["in_short"].startswith("the lock does not use the servers of `open`")
+
+
+@pytest.mark.waits
+def test_the_check_of_an_adapter_says_it_first(elsewhere: str) -> None:
+    done = lockstorm("adapter", "check", elsewhere, "--json")
+    first = json.loads(done.stdout)["checks"][0]
+    assert done.returncode == 1 and not first["ok"]
+    assert first["wrong"].startswith("the lock does not use the servers of `open`")

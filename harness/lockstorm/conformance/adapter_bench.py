@@ -6,9 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from lockstorm.locks.adapter import AdapterProgram
-from lockstorm.locks.adapter_lines import AdapterAnswer, ProtocolError
+from lockstorm.locks.adapter import AdapterProgram, adapter_facts
+from lockstorm.locks.adapter_lines import AdapterAnswer, AdapterFacts, ProtocolError
 from lockstorm.locks.adapter_questions import Node, TcpNode, UnixNode
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
@@ -80,6 +81,26 @@ class AdapterBench:
     programs: list[AdapterProgram] = field(default_factory=list)
     pace: int = 1
     known: Sequence[BenchServer | Sentinel] = ()  # whose addresses it is given; without any: the servers
+
+    @cached_property
+    def facts(self) -> AdapterFacts | None:
+        """What its hello of version 2 says; None: it speaks version 1."""
+        return adapter_facts(self.entry.library.path)
+
+    @cached_property
+    def only_tries(self) -> bool:
+        """Whether its hello says that the lock cannot wait."""
+        return self.entry.waits == "not" or self._waits() == {"none"}
+
+    @cached_property
+    def try_ms(self) -> int | None:
+        """The shortest wait that it can be asked for, as wait_ms; None: it can only wait without a limit."""
+        waits = self._waits()
+        return 0 if "none" in waits else WAIT_MS if "time" in waits else None
+
+    def _waits(self) -> set[str]:
+        every = {"none", "time", "forever"}
+        return {wait for form in self.facts.forms for wait in form.wait} if self.facts else every
 
     @property
     def lease_ms(self) -> int:

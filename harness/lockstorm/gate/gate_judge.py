@@ -85,6 +85,7 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
     valid = [each for each in matching if each.until >= today]
     uncovered = [name for name in violated if not any(name in each.properties for each in valid)]
     unclear = len(done) < len(case.jobs) or bool(case.unplayed) or "inconclusive" in statuses.values()
+    unclear |= any(result.elsewhere for _, result in done)
     outcome = gate_outcome(statuses, violated, uncovered, unclear)
     shown_job, shown = worst_status(case.lock.require, done) if done else (None, None)
     faults = [shown_statuses(case.lock.require, result) for job, result in done if not job.request.control]
@@ -196,6 +197,8 @@ def cell_in_short(
         return f"the policy names it, and it was not played: {case.unplayed}"
     if missing := len(case.jobs) - len(done):
         return f"{missing} of {len(case.jobs)} trials were not played: {why_missing}"
+    if outcome == INCONCLUSIVE and any(result.elsewhere for _, result in done):
+        return "the lock does not use the servers of `open`: nothing of it reached them"
     if outcome == INCONCLUSIVE and shown:
         return str(shown.sentence)
     if outcome == NOT_JUDGED:

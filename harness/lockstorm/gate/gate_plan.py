@@ -12,6 +12,7 @@ from lockstorm.matrix.matrix import time_of
 from lockstorm.results.kept_run import KeptStorm, PlannedTrial
 from lockstorm.results.matrix_result import InapplicablePair
 from lockstorm.scenario.play import attached_command, prepare_trial, trial_command
+from lockstorm.scenario.scenario import NEEDS
 from lockstorm.storm.storm_plan import StormRequest, plan_storm, storm_replay_command
 from lockstorm.trial.attached_nodes import check_attachable
 from lockstorm.trial.settings import TrialSettings
@@ -86,16 +87,17 @@ def plan_gate(policy: Policy) -> GatePlan:
     unplayed: list[Case] = []
     inapplicable: list[InapplicablePair] = []
     for lock in policy.locks:
-        before = len(cases)
+        before = sum(bool(case.jobs) for case in cases)
         for scenario in policy.play:
             reason = gate_inapplicable_reason(policy, lock, scenario)
             if reason:
                 inapplicable.append(InapplicablePair(scenario, lock.name, reason))
-                unplayed.append(Case(lock, scenario, policy.time or "virtual", (), reason))
+                case = Case(lock, scenario, policy.time or "virtual", (), reason)
+                (cases if policy.named and is_only_untimely(policy, lock, scenario) else unplayed).append(case)
             else:
                 cases.append(case_of(policy, lock, scenario))
         cases += [storm_case(policy, lock, storm) for storm in policy.storms]
-        if len(cases) == before:
+        if sum(bool(case.jobs) for case in cases) == before:
             why = "; ".join(dict.fromkeys(each.reason for each in inapplicable if each.lock == lock.name))
             raise UsageError(f"{policy.file}:{lock.line}: nothing can be played for {lock.title}: {why}")
     if policy.named:  # what no lock is played with would vanish from the verdict otherwise
@@ -116,6 +118,13 @@ def gate_inapplicable_reason(policy: Policy, lock: LockChoice, scenario: str) ->
     if reason or gate_time(policy, lock, scenario):
         return reason
     return f"{scenario} cannot be played in {time} time"
+
+
+def is_only_untimely(policy: Policy, lock: LockChoice, scenario: str) -> bool:
+    """Whether the scenario is about this lock, and only the kind of time is in the way."""
+    story, entry = policy.scenarios[scenario], lock_named(lock.name)
+    is_about = entry.service in story.services and all(NEEDS[need][0](entry) for need in story.needs)
+    return is_about and not gate_time(policy, lock, scenario)
 
 
 def gate_time(policy: Policy, lock: LockChoice, scenario: str) -> str | None:

@@ -57,7 +57,7 @@ def time_of(scenario: str, lock: str, time: str | None) -> str | None:
     where possible. Returns None if the requested kind is impossible."""
     times = scenarios()[scenario].times_on(lock_named(lock))
     if time is None:
-        return "virtual" if "virtual" in times else times[0]
+        return "virtual" if "virtual" in times else next(iter(times), None)
     return time if time in times else None
 
 

@@ -183,6 +183,7 @@ class Verdict(
     exit: int
     inapplicable_reason: str | None = None  # why the history cannot be judged; its key in JSON is `unfit`
     policies: list[PolicyVerdict] | None = None  # of --all-policies
+    elsewhere: bool = False  # of a trial: a library was granted its lock, and nothing of it reached the lock's servers
 
 
 class ChangedByTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -243,6 +244,7 @@ class TrialResult(
     deployment: DeploymentResult | None = None  # of --config
     storm: StormResult | None = None  # None: a scenario
     took_s: float | None = None  # real time, in a kept run of the gate
+    elsewhere: bool = False  # a library was granted its lock, and nothing of it reached the lock's servers
 
     @property
     def of_storm(self) -> StormResult:

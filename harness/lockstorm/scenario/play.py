@@ -214,8 +214,7 @@ def play(
     def play_once(pace: int) -> TrialResult:
         paced = at_pace(settings, pace, lease_is_chosen=bool(request.lease_ms))
         with Trial(paced) as trial, trial.logs_kept(save_logs):
-            chosen.play(trial)
-            verdict = trial.judge(request.require, story_to, save)
+            verdict = played_and_judged(trial, chosen, request.require, story_to, save)
             return trial_result(paced, verdict, trial.versions(), trial.elapsed_ms, trial_command(request))
 
     try:
@@ -224,6 +223,23 @@ def play(
         result = trial_result(settings, inconclusive(str(reason)), {}, {}, trial_command(request))
         played_again = reason.played_again
     return structs.replace(result, played_again=played_again)
+
+
+def played_and_judged(
+    trial: Trial, scenario: Scenario, require: str | None, story_to: list[Event] | None, save: Path | None
+) -> Verdict:
+    """The verdict of a trial that this plays. A scenario that cannot go on because nobody gets a library's lock, though
+    nothing is broken, is no reason to know nothing: liveness is violated."""
+    stopped: Inconclusive | None = None
+    try:
+        scenario.play(trial)
+    except Inconclusive as reason:
+        stopped = reason
+    why = trial.asks_in_vain()
+    if stopped and not why:
+        raise stopped
+    verdict = trial.judge(require, story_to, save)
+    return structs.replace(verdict, sentence=f"Nobody can get the lock ({why}): {verdict.sentence}") if why else verdict
 
 
 def trial_command(settings: TrialSettings) -> str:
@@ -244,7 +260,7 @@ def trial_result(
     settings: TrialSettings, verdict: Verdict, versions: dict[str, str], elapsed: dict[str, float], replay: str
 ) -> TrialResult:
     played = ("lock", "scenario", "control", "store", "time", "seed", "lease_ms")
-    judged = ("properties", "sentence", "required", "policy", "faults", "records", "grants", "exit")
+    judged = ("properties", "sentence", "required", "policy", "faults", "records", "grants", "exit", "elsewhere")
     return TrialResult(
         **{name: getattr(settings, name) for name in played},
         **{name: getattr(verdict, name) for name in judged},

@@ -221,10 +221,14 @@ class RedisServer:
         seconds, micros = self._ask("TIME")
         return int(seconds) * 1_000_000 + int(micros)
 
-    def calls(self) -> dict[str, int]:
-        """How often each command was run since the server started; calls in a script count as well."""
+    def calls(self, *, succeeded: bool = False) -> dict[str, int]:
+        """How often each command was run since the server started; calls in a script count as well. `succeeded`:
+        without those that ended with an error (servers before Redis 6.2 do not tell)."""
         counted = self.link.info("commandstats")
-        return {key.removeprefix("cmdstat_"): value["calls"] for key, value in counted.items()}
+        return {
+            key.removeprefix("cmdstat_"): value["calls"] - (value.get("failed_calls", 0) if succeeded else 0)
+            for key, value in counted.items()
+        }
 
     def version(self) -> str:
         told = dict(line.split(":", 1) for line in self._ask("INFO", "server").decode().splitlines() if ":" in line)

@@ -48,12 +48,12 @@ class AttachedServer:
 def check_service(address: ServerAddress, lock: LockEntry) -> None:
     """Raises UsageError if the lock lives on servers of another kind than those of the URL."""
     if lock.service == address.service:
+        if lock.adapter and lock.service == "zookeeper":
+            raise UsageError(
+                "an adapter does not know the node below which a run keeps all that it writes to your ZooKeeper: try "
+                "one of lockstorm's locks there by --lock, or yours in C by --plugin"
+            )
         return
-    if lock.adapter:
-        raise UsageError(
-            f"an adapter speaks to servers of Redis, and {address.url} is {address.title}: give a redis:// "
-            "URL, or try one of lockstorm's locks there by --lock, or yours in C by --plugin"
-        )
     raise UsageError(
         f"{lock.name} lives on {SERVICE_NAMES[lock.service]}, and {address.url} is {address.title}: "
         "`lockstorm locks` lists the locks of each service"
@@ -100,6 +100,8 @@ class AttachedNodes(Nodes[AttachedServer]):
     def address(self, client: Client, node: AttachedServer) -> str:
         file = node.socket.name if self._gateway.address.service == "postgres" else ""
         address = self.link(client, node, node.socket, file=file)
+        if self.trial.lock.adapter:
+            return address
         return self._gateway.address_for_client(conninfo(Path(address).parent) if file else address)
 
     def remains(self) -> dict[bytes, int]:

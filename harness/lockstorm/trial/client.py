@@ -1,16 +1,33 @@
 """A client of a trial: its steps, and the results of these."""
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.native.library import Kind, Object, Outcome, Step, StepKind, StepResult, TaskState, Varied, library
+from lockstorm.native.library import (
+    FOREVER,
+    Kind,
+    Object,
+    Outcome,
+    Step,
+    StepKind,
+    StepResult,
+    TaskState,
+    Varied,
+    library,
+)
 from lockstorm.process.process import Process
 from lockstorm.trial.settings import WAIT_FOR_EVER
 from lockstorm.trial.trial_context import TrialContext
 
-AFTER_REPLY = "after-acquire-reply"  # the answers to acquire have come, and nothing has been made of them
-AFTER_NEWS = "after-news"  # of a library's program: something has come for it (harness/supervisor/supervisor_main.c)
+# Checkpoints inside a library are named by what it was asked. Its program can be held only when something has come for
+# it, which it has not seen (NEWS, harness/supervisor/supervisor_main.c): the servers tell which of these moments it is.
+AFTER_REPLY = "after-acquire-reply"  # the answers to acquire have come
+AFTER_REFUSAL = "after-refusal"  # the answer to its first command that asks for a lock which another client holds
+BEFORE_FREEING = "before-freeing"  # the answer before the command that frees the lock, or the question to release it
+NEWS = "after-news"
+BEFORE_RELEASE = "before-release"  # where each lock is before it sends anything for a release
 ANYWHERE = "*"  # every checkpoint (SHARED_PAGE_ANYWHERE)
 # The checkpoints at which a client that is held is an ordinary holder, who takes long (harness/client/client.c).
 OUTSIDE_THE_LOCK = ("after-acquire", "before-read", "after-validity-check", "before-write", "after-write")
@@ -146,25 +163,65 @@ class Client:
 
     def run_to(self, checkpoint: str, nth: int = 1) -> None:
         """Runs the trial until this client comes to a checkpoint (ANYWHERE: to any) for the n-th time, and holds it
-        there. Inside a library there are two: AFTER_NEWS, and AFTER_REPLY."""
-        if not self.trial.lock.adapter or checkpoint not in (AFTER_NEWS, AFTER_REPLY):
-            self._run_task_to(self.task, checkpoint, nth)
-        elif checkpoint == AFTER_NEWS:
-            self._run_task_to(self.task + 1, checkpoint, nth)
-        else:
-            self._run_task_to(self.task + 1, AFTER_NEWS, 1)
-            while not self.trial.is_at_every_node():
-                library().scheduler_continue(self.trial.scheduler, self.task + 1)
-                self._run_task_to(self.task + 1, AFTER_NEWS, 1)
+        there. Inside a library there are AFTER_REPLY, AFTER_REFUSAL, and BEFORE_FREEING, whose `nth` is the result of
+        `news_before_freeing`. Raises Inconclusive if it never comes there."""
+        inside = self.trial.lock.adapter and checkpoint in (AFTER_REPLY, AFTER_REFUSAL, BEFORE_FREEING)
+        if not (self._comes_inside(checkpoint, nth) if inside else self._comes_to(self.task, checkpoint, nth)):
+            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}{self._way_out(checkpoint)}")
         self.record_checkpoint(checkpoint if checkpoint != ANYWHERE else self.held_at)
 
-    def _run_task_to(self, task: int, checkpoint: str, nth: int) -> None:
+    def _comes_inside(self, checkpoint: str, nth: int) -> bool:
+        """Whether the library comes to that moment; it is held there then."""
+        servers = self.trial.nodes
+        before, asked = servers.contents(), servers.asked()
+        if checkpoint == BEFORE_FREEING:
+            comes = self._comes_to(self.task, BEFORE_RELEASE)
+            if comes and nth > 1:  # the first news is the question
+                self.go_on()
+                comes = self._comes_to(self.task + 1, NEWS, nth)
+            return comes and servers.contents() == before
+        if checkpoint == AFTER_REFUSAL:  # the holder's lease must not be over then
+            until_ns = self.trial.scheduler.mono_ns + self.trial.lease_ms * 1_000_000 // 2
+            return self._has_news_until(lambda: servers.asked() > asked, until_ns)
+
+        def is_everywhere() -> bool:
+            changed = sum(now != then for now, then in zip(servers.contents(), before, strict=True))
+            return changed >= min(self.trial.lock.nodes, len(before))
+
+        return self._has_news_until(is_everywhere)
+
+    def news_before_freeing(self) -> int:
+        """Has a library release the lock, which it holds, and counts how often something comes for its program before
+        it sends the command that frees the lock; the question is the first. Raises Inconclusive if no command does."""
+        servers, news = self.trial.nodes, 0
+        self.start_release()
+        self._comes_to(self.task, BEFORE_RELEASE)
+        held = servers.contents()
+        self.go_on()
+        while self._comes_to(self.task + 1, NEWS) and servers.contents() == held:
+            news += 1
+            self.go_on()
+        self.finish()
+        if servers.contents() == held:
+            raise Inconclusive(f"the release of {self.name} changed nothing at the servers: no command frees the lock")
+        return news
+
+    def _has_news_until(self, condition: Callable[[], bool], until_ns: int = FOREVER) -> bool:
+        """Whether something comes for the library's program with which the condition is met; it is held there then."""
+        while self._comes_to(self.task + 1, NEWS, until_ns=until_ns):
+            if condition():
+                return True
+            library().scheduler_continue(self.trial.scheduler, self.task + 1)
+        return False
+
+    def _comes_to(self, task: int, checkpoint: str, nth: int = 1, until_ns: int = FOREVER) -> bool:
         lib, scheduler = library(), self.trial.scheduler
         lib.scheduler_arm(scheduler, task, checkpoint.encode(), nth)
-        scheduler.run([self] if task == self.task else [self, LibraryProgram(self)], first=task != self.task)
-        if lib.scheduler_state(scheduler, task) != TaskState.HELD:
+        scheduler.run([self] if task == self.task else [self, LibraryProgram(self)], until_ns, first=task != self.task)
+        held: bool = lib.scheduler_state(scheduler, task) == TaskState.HELD
+        if not held:
             lib.scheduler_arm(scheduler, task, b"", 0)
-            raise Inconclusive(f"{self.name} never came to the checkpoint {checkpoint}{self._way_out(checkpoint)}")
+        return held
 
     def _way_out(self, checkpoint: str) -> str:
         """What the author of a plug-in can do about a checkpoint that is in the lock's own code."""
@@ -177,6 +234,12 @@ class Client:
         """Runs the trial until this client has done its step or is held at the checkpoint, at most limit_ms. True: it
         is held there."""
         return self.run_until(self.trial.scheduler.mono_ns + int(limit_ms * 1_000_000), checkpoint)
+
+    def ends_within(self, limit_ms: float) -> bool:
+        """Runs the trial until this client has done its step, at most limit_ms. Whether it has."""
+        self.go_on()
+        self.run_until(self.trial.scheduler.mono_ns + int(limit_ms * 1_000_000), None)
+        return self.state is TaskState.IDLE
 
     def run_until(self, until_ns: int, checkpoint: str | None) -> bool:
         """The same, until the trial's clock reaches until_ns at most. None: what is armed already holds the client."""

@@ -100,6 +100,15 @@ class Nodes(ABC, Generic[Node]):
         """What locks have left at the nodes: name -> time until it expires in ms; below 0: never."""
         return {}
 
+    def contents(self) -> list[dict[bytes, bytes]]:
+        """What locks have at each node that the trial can look into: name -> value, without the time that is left."""
+        return [dict.fromkeys(self.remains(), b"")]
+
+    def asked(self) -> int:
+        """The number of commands of clients by which one can take a lock, as far as servers have carried them out
+        without an error and count them; other than those in which a server lets its client wait."""
+        return 0
+
     def traces(self) -> dict[bytes, int]:
         """What clients have at the nodes, by name: keys with their number of elements, subscriptions."""
         return {self.remains_of.encode() + b" " + name: 1 for name in self.remains()}

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from lockstorm.base.errors import Inconclusive, UsageError
@@ -155,6 +156,23 @@ class RedisNodes(Nodes[RedisServer]):
         server.gone = True
         library().scheduler_set_server_silent(self.trial.scheduler, server.number, True)
         self.lose_replica(server)
+
+    def contents(self) -> list[dict[bytes, bytes]]:
+        links: list[Any] = [self.master(node).link for node in self.known]
+        return [{key: link.dump(key) for key in link.keys("*") if not key.startswith(FAULTS_KEYS)} for link in links]
+
+    def asked(self) -> int:
+        counted = [self.master(node).calls(succeeded=True) for node in self.known]
+        return sum(count for calls in counted for name, count in calls.items() if name in self._asking)
+
+    @cached_property
+    def _asking(self) -> set[str]:
+        """The commands that write, and scripts, by the server's own table."""
+        return {"eval", "evalsha", "fcall"} | {
+            name
+            for name, command in self.known[0].link.command().items()
+            if "write" in command["flags"] and "blocking" not in command["flags"]
+        }
 
     def remains(self) -> dict[bytes, int]:
         """The keys, without those of faults."""

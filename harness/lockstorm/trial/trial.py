@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from msgspec import structs
+
 from lockstorm.base.atomic_file import write_text
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import TaskState
@@ -43,15 +45,20 @@ from lockstorm.trial.stall_sentinel import StallSentinel
 from lockstorm.trial.trial_clients import TrialClients
 from lockstorm.trial.trial_clock import TrialClock
 from lockstorm.trial.trial_context import TrialContext
-from lockstorm.trial.trial_links import TrialLinks
+from lockstorm.trial.trial_links import CONNECT, TrialLinks
 from lockstorm.trial.trial_recorder import TrialRecorder
 from lockstorm.trial.trial_residue import TrialResidue
 from lockstorm.trial.trial_scheduler import TrialScheduler
 from lockstorm.trial.trial_store import TrialStore
 from lockstorm.trial.zookeeper_nodes import ZooKeeperNodes
 
+ELSEWHERE = (
+    "the lock does not use the servers of `open`: clients were granted it, and nothing of it reached them. What it "
+    f"does use has no virtual time, so nothing can be said of it here (--time real). {CONNECT}"
+)
 BOUND_LEASES, BOUND_SLEEP_MS = 2, 2_000  # a lease that runs out, one of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
+VAIN_ASKS = 5  # more than liveness asks for (checkers/properties/liveness.c)
 
 
 class Trial:
@@ -106,8 +113,7 @@ class Trial:
         self.sandbox, self.scheduler = self.context.sandbox, self.context.scheduler
         self.recorder, self.links = self.context.recorder, self.context.links
         kind: type[AnyNodes] = AttachedNodes if self.settings.attached else NODES[self.lock.service]
-        self.nodes = kind(self.context)
-        self.context.is_at_every_node = lambda: len(self.nodes.traces()) >= self.lock.nodes
+        self.nodes = self.context.nodes = kind(self.context)
         self.store = TrialStore(self.context, self._store_mode)
         self.clock = TrialClock(self.context, self.nodes)
         self.client_processes = TrialClients(self.context, self.nodes, self.store.socket)
@@ -222,13 +228,30 @@ class Trial:
             self.run(living[:1], self.mono_ns + limit_ns)
         self.clock.note()
 
+    def asks_in_vain(self) -> str:
+        """Of a library that was asked for its lock and has granted nothing, although nothing was broken: has a client
+        ask for it until liveness can be judged. Then returns why it is not granted; empty: somebody was granted it."""
+        asked = [client for client in self.client_processes.living if client.state is TaskState.IDLE]
+        unserved = asked and not any(client.result().ok or client.result().turns for client in asked)
+        if not self.lock.adapter or self.recorder.is_disturbed or not unserved or self._was_granted():
+            return ""
+        self.begin_quiet()
+        for _ in range(VAIN_ASKS):
+            if asked[0].acquire().ok:
+                return ""
+            self.advance(self.bound_ms / (VAIN_ASKS - 2))
+        return f"{VAIN_ASKS} acquires by a client that was alone were {asked[0].result().outcome.name.lower()}"
+
+    def _was_granted(self) -> bool:
+        return any(event.kind == "acquire-return" and event.outcome == "ok" for event in self.story())
+
     def judge(
         self, require: str | None = None, story_to: list[Event] | None = None, save: Path | None = None
     ) -> Verdict:
         """Ends the trial and judges its history: the result of `check` (docs/verdicts.md). `story_to` receives the
         history's records; `save`: where to write it. Raises Stalled if the machine stood still for longer than the
-        trial could bear, and UsageError if a client has a step under way that must end (issue #55): what it would have
-        done is not in the history."""
+        trial could bear, UsageError if a client has a step under way that must end (issue #55): what it would have done
+        is not in the history; and Inconclusive if a library is granted its lock in virtual time without its servers."""
         busy = [it.name for it in self.client_processes.living if it.state not in (TaskState.IDLE, TaskState.GONE)]
         if self.steps_must_end and busy:
             raise UsageError(f"judge: {', '.join(busy)} has a step under way: let it end, as finish() and quiet() do")
@@ -245,6 +268,10 @@ class Trial:
         if self.settings.also_require and not require:
             required = dict.fromkeys((*self.verdict.required, *self.settings.also_require))
             self.verdict = self.recorder.judge(",".join(required))
+        if self.links.is_elsewhere() and self.verdict.grants:
+            if self.settings.time == "virtual":
+                raise Inconclusive(ELSEWHERE)
+            self.verdict = structs.replace(self.verdict, elsewhere=True)
         self._lap("judge")
         if story_to is not None:
             story_to.extend(self.recorder.read())

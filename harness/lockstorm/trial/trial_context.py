@@ -1,8 +1,8 @@
 """What the parts of a trial share: its settings, directory, scheduler, history and links."""
 
 import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
@@ -10,6 +10,14 @@ from lockstorm.trial.settings import REPLY_LIMIT_MS, TrialSettings
 from lockstorm.trial.trial_links import TrialLinks
 from lockstorm.trial.trial_recorder import TrialRecorder
 from lockstorm.trial.trial_scheduler import TrialScheduler
+
+
+class HeldAt(Protocol):
+    """What servers tell of where a library is (harness/lockstorm/trial/nodes.py)."""
+
+    def contents(self) -> list[dict[bytes, bytes]]: ...
+
+    def asked(self) -> int: ...
 
 
 @dataclass
@@ -25,5 +33,5 @@ class TrialContext:
     recorder: TrialRecorder
     links: TrialLinks
     on_exit: contextlib.ExitStack  # closed with the trial; the last one comes first
-    is_at_every_node: Callable[[], bool] = lambda: False  # whether clients have something at each node
+    nodes: "HeldAt" = field(init=False)  # the lock's servers, for clients that are held inside a library
     reply_limit_ms: int = REPLY_LIMIT_MS  # of clients that are started from now on

@@ -19,6 +19,7 @@ from lockstorm.trial.trial_scheduler import TrialScheduler, must_succeed
 # new leader refuses, which may listen a moment later, asks it again. If a link ended at once it would elect again, and
 # the servers could do so for a minute.
 NOT_RESP = {"-bus": "PLAIN", "-quorum": "PATIENT", "-election": "PATIENT"}
+CONNECT = "An adapter connects to the servers that `open` names (lockstorm docs adapters)"
 
 
 class TrialLinks:
@@ -109,10 +110,14 @@ class TrialLinks:
             sent = {link: sent for link, sent in carried.items() if is_to_server(link) and fnmatchcase(link, pattern)}
             if sent and not any(sent.values()):
                 servers = ", ".join(sorted({link.partition(">")[2] for link in sent}))
-                raise Inconclusive(
-                    f"the lock does not use {servers}: nothing of it went through the links that {fault} broke. An "
-                    "adapter connects to the servers that `open` names (lockstorm docs adapters)"
-                )
+                broken = f"nothing of it went through the links that {fault} broke"
+                raise Inconclusive(f"the lock does not use {servers}: {broken}. {CONNECT}")
+
+    def is_elsewhere(self) -> bool:
+        """Whether a library has sent nothing to any server of the lock."""
+        if not self.proxy or not self._is_library:
+            return False
+        return not any(sent for link, sent in self.proxy.carried().items() if is_to_server(link))
 
 
 def is_to_server(link: str) -> bool:
