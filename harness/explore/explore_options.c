@@ -173,6 +173,7 @@ static const struct option_row ROWS[] = {
     INT("replicas", lock.replicas, 1, WORLD_REPLICAS),
     /* Judges liveness: schedules end quietly, and a free lock is claimed within so long. */
     LONG("bound-ms", lock.bound_ms, 1, TIME_MOST_MS),
+    LONG("calm-bound-ms", lock.calm_bound_ms, 1, TIME_MOST_MS),
 
     /* A library in hosted programs (harness/library; docs/adapters.md, protocol 2): struct library_settings */
     TEXT("adapter", adapter.program),

@@ -7,7 +7,8 @@
  * with work in between, and a release. What world_settings.varied names is drawn from the schedule's seed, from a
  * stream of its own: the random numbers of the lock stay the same. */
 
-enum { COURSE_STREAM = 2000, LINGER_BOUNDS = 2 };
+enum { COURSE_STREAM = 2000, LONG_STREAM = 3000, LINGER_BOUNDS = 2 };
+enum { LONG_OF = 24, LONG_LEASES = 5 }; /* a watchdog may not go on for ever */
 
 static const struct world_settings *settings_of(const struct explored_client *client) {
     return &client->worker.world->settings;
@@ -30,12 +31,15 @@ static bool client_renews(const struct explored_client *client) {
 static int64_t work_ms(struct explored_client *client) {
     const struct world_settings *settings = settings_of(client);
     if (!varies(client, WORLD_VARIES_WORK)) return drawn(client, 2) ? 0 : settings->work_ms;
+    if (client->course.holds_long && client_renews(client)) return LONG_LEASES * settings->lease_ms;
     return drawn_work_ms(&client->course.random, settings->lease_ms, client_renews(client));
 }
 
 void client_course_begin(struct explored_client *client, uint64_t seed) {
     uint64_t number = (uint64_t)(client->worker.number / TASKS_PER_CLIENT);
-    client->course = (struct client_course){.random = random_split(seed, COURSE_STREAM + number)};
+    struct random rare = random_split(seed, LONG_STREAM + number);
+    client->course = (struct client_course){.random = random_split(seed, COURSE_STREAM + number),
+                                            .holds_long = drawn_one_in(&rare, LONG_OF)};
 }
 
 /* --- turns --- */

@@ -146,7 +146,7 @@ bool world_begin(struct world *world, int clients, uint64_t seed, uint64_t sched
     world_record(world, (struct history_record){
                             .kind = HISTORY_PARAMETER, .name = world->names.schedule, .value = (int64_t)schedule});
     bool opened = true;
-    world->quiet = false;
+    world->quiet = world->struck = false;
     world->opening = true;
     for (int each = 0; each < clients; each++) {
         client_begin(world, each, seed);
@@ -211,9 +211,16 @@ bool world_apply(struct search_world *search, struct choice choice) {
     case CHOICE_CLOCK: clock_advance(world); break;
     case CHOICE_QUIET:
         world->quiet = true;
+        if (world->settings.calm_bound_ms && !world->struck)
+            world_record(world, (struct history_record){.kind = HISTORY_PARAMETER,
+                                                        .name = world->names.bound,
+                                                        .value = world->settings.calm_bound_ms});
         world_record(world, (struct history_record){.kind = HISTORY_PHASE, .name = world->names.quiet});
         break;
-    default: world_fault_apply(world, choice); break;
+    default:
+        world->struck = true;
+        world_fault_apply(world, choice);
+        break;
     }
     return true;
 }

@@ -30,6 +30,7 @@ struct sent_bytes {
 struct client_course {
     struct random random;
     int64_t patience_ms; /* how long it waits for the lock; -1: as long as the lock does */
+    bool holds_long;     /* if its lease is renewed */
 };
 
 /* A node as clients see it: a master and its replicas, each a real server. One of them leads. */
@@ -72,7 +73,7 @@ struct world_names {
         uint32_t index;
     } texts[WORLD_TEXTS]; /* every text that was written: none is written twice */
     int text_count;
-    uint32_t driver, store, stranger, resource, schedule, quiet;
+    uint32_t driver, store, stranger, resource, schedule, quiet, bound;
     uint32_t fault[CHOICE_KINDS];
     uint32_t servers[WORLD_NODES][WORLD_SERVERS];
 };
@@ -92,8 +93,9 @@ struct world_settings {
     int clients, nodes;
     int replicas; /* of each node */
     int64_t lease_ms, wait_ms, work_ms, turns, permits;
-    int64_t bound_ms; /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
-    unsigned varied;  /* of enum world_varied */
+    int64_t bound_ms;      /* liveness: how long a free lock may stay unclaimed; 0: liveness is not judged */
+    int64_t calm_bound_ms; /* the same of a schedule in which no fault struck; 0: bound_ms, too */
+    unsigned varied;       /* of enum world_varied */
     bool fixed_lease, extends, checks_validity;
     bool in_order;              /* fairness is judged: the history says that time passes only when no message is under
                                    way, and some clients give up sooner than others */
@@ -134,6 +136,7 @@ struct world {
     /* Checkpoints that were passed in any schedule, from index 1 on; index 0: the beginning. */
     const char *checkpoints[WORLD_CHECKPOINTS];
     int checkpoint_count;
+    bool struck;                   /* by a fault */
     bool quiet;                    /* CHOICE_QUIET was made */
     bool compared;                 /* sent_first of all clients is known */
     bool opening;                  /* locks are being opened: commands are executed at once and take no steps */

@@ -40,6 +40,7 @@ static void names_write(struct world *world) {
     names->resource = name_index(world, WORLD_LOCK_NAME);
     names->schedule = name_index(world, "schedule");
     names->quiet = name_index(world, "quiet");
+    if (world->settings.bound_ms) names->bound = name_index(world, "bound_ms");
     for (int each = 0; each < SIMULATED_CHOICES.fault_count; each++) {
         enum choice_kind kind = SIMULATED_CHOICES.faults[each];
         names->fault[kind] = name_index(world, choice_fault_name(kind));

@@ -12,6 +12,7 @@
  *   EMPTY_RENEWAL  says that it has renewed what is gone
  *   STAYS          the watchdog goes on after the release
  *   ENDS           the watchdog ends when one answer does not come
+ *   TENTH          the watchdog ends after ten renewals
  * With LATER it renews a millisecond after a third of the lease, which is no mistake. With STATES a grant says until
  * when it is valid, and the mistakes are
  *   ADDED          the allowance for clocks that drift is added to the lease
@@ -60,6 +61,7 @@ struct owned_lock {
     char owner[OWNER];
     struct key tokens;
     struct script acquire, renew, release;
+    int renewals; /* of the watchdog, since the grant */
     struct watchdog watchdog;
 };
 
@@ -155,13 +157,23 @@ static enum outcome renew_in(struct lock *lock, struct env *env) {
     return outcome;
 }
 
+#ifdef TENTH
+static enum outcome renew_ten_times(struct lock *lock, struct env *env) {
+    struct owned_lock *self = lock->state;
+    return self->renewals++ < 10 ? renew_in(lock, env) : OUTCOME_REFUSED;
+}
+#else
+#define renew_ten_times renew_in
+#endif
+
 static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
     struct owned_lock *self = lock->state;
     int64_t until_ns = wait_ms < 0 ? INT64_MAX : env_mono_ns(lock->env) + wait_ms * ENV_NS_PER_MS;
     for (;;) {
         struct lock_grant grant = attempt(lock);
 #ifdef WATCHED
-        self->watchdog.renew = renew_in;
+        self->watchdog.renew = renew_ten_times;
+        self->renewals = 0;
         self->watchdog.period_ms = lock->options.lease_ms / PERIODS + AFTER_MS;
 #ifdef ENDS
         self->watchdog.trouble = WATCHDOG_ENDS_SILENTLY;

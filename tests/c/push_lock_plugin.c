@@ -1,5 +1,6 @@
 /* A plug-in for tests: a lock whose release wakes its waiters by a message, and its mistakes:
  *   SILENT   the release publishes nothing: waiters sleep until the lease would have ended
+ *   EARLY    the release publishes before it deletes the key, with another command
  *   LISTENS  a client that gives up stays subscribed
  *   KEEPS    the release leaves the key, which then ends with its lease
  *   IS_HOST  the owner is the client's host, and a key with that owner is taken for a grant, however old it is */
@@ -12,7 +13,7 @@ static const char RELEASE[] = "if redis.call('get', KEYS[1]) ~= ARGV[1] then ret
 #ifndef KEEPS
                               "redis.call('del', KEYS[1]) "
 #endif
-#ifndef SILENT
+#if !defined SILENT && !defined EARLY
                               "redis.call('publish', KEYS[2], '1') "
 #endif
                               "return 1";
@@ -82,6 +83,9 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
 static enum outcome release(struct lock *lock) {
     struct push_lock *self = lock->state;
     env_checkpoint(lock->env, "before-release");
+#ifdef EARLY
+    env_command(lock->env, 0, "PUBLISH %b 1", self->channel.bytes, self->channel.length);
+#endif
     return script_outcome(script_run(lock->env, 0, &self->release, "2 %b %b %s", lock->options.resource,
                                      lock->options.resource_length, self->channel.bytes, self->channel.length,
                                      self->owner));

@@ -57,6 +57,9 @@ WITHIN = [
     ("owned", "STATES ADDED", "STATES", "lease", 200),
     ("owned", "STATES ARRIVAL", "STATES", "lease", 800),
     ("seats", "OLDEST", "", "liveness", 100),
+    ("push", "SILENT", "", "liveness", 100),
+    ("push", "EARLY", "", "liveness", 200),
+    ("owned", "WATCHED TENTH", "WATCHED", "mutual_exclusion", 400),
 ]
 SCHEDULES = 1000  # of a broken lock, at most
 RARE = 5000  # of one of MISTAKES
@@ -132,12 +135,14 @@ def test_a_watchdog_a_millisecond_after_a_third_of_the_lease_is_not_accused(seed
     assert result["verdict"]["mutual_exclusion"]["schedules"]["holds"] > SCHEDULES / 3
 
 
+@pytest.mark.lengthy("searches some hundred schedules twice")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("lock", "mistake", "twin", "name", "within"), WITHIN)
 def test_a_mistake_is_found_by_default_and_its_twin_is_not_accused(
     lock: str, mistake: str, twin: str, name: str, within: int, seed: int, tmp_path: Path
 ) -> None:
-    """A validity that lasts beyond the lease; a semaphore that only two permits show to be wrong (issue #55)."""
+    """A validity that lasts beyond the lease; a semaphore that only two permits show to be wrong; a free lock that
+    nobody notices for a lease; a watchdog that ends by itself (issue #55)."""
     wrong = searched(f"plugin:{one_mistake(tmp_path, lock, *mistake.split())}", within, seed=seed)
     assert wrong["exit"] == 1 and name in blamed(wrong), wrong["sentence"]
     right = searched(f"plugin:{one_mistake(tmp_path, lock, *twin.split())}", within, seed=seed)

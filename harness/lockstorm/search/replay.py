@@ -41,6 +41,7 @@ def context_words(context: ScheduleContext | LibraryContext, required: Sequence[
     words += ["--store", context.store, "--clients", str(context.clients), "--turns", str(context.turns)]
     words += ["--wait-ms", str(context.wait_ms), "--work-ms", str(context.work_ms)]
     words += ["--bound-ms", str(context.bound_ms)] if context.bound_ms else []
+    words += ["--calm-bound-ms", str(context.calm_bound_ms)] if context.calm_bound_ms else []
     words += ["--varied", str(context.varied)] if context.varied else []
     words += ["--replicas", str(context.replicas)] if context.replicas else []
     flags = {

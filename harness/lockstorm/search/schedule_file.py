@@ -44,6 +44,7 @@ NUMBERS = {  # key: from, to
     "wait_ms": (WAIT_FOR_EVER, LEASE_LIMIT_MS),
     "work_ms": (0, LEASE_LIMIT_MS),
     "bound_ms": (0, LEASE_LIMIT_MS),
+    "calm_bound_ms": (0, LEASE_LIMIT_MS),
     "seed": (0, SEED_LIMIT),
     "number": (1, 2**62),
 }
@@ -54,7 +55,7 @@ LIBRARY_NUMBERS = {
     "seed": (0, 2**62),
     "number": (1, 2**62),
 }
-OPTIONAL = ("extends", "checks_validity", "in_order", "varied")  # 0 in a file without it
+OPTIONAL = ("extends", "checks_validity", "in_order", "varied", "calm_bound_ms")  # 0 in a file without it
 
 Head = dict[str, object]  # the keys of a file, by the names of the fields of a schedule
 
@@ -78,6 +79,7 @@ class ScheduleContext:
     extends: int = 0  # clients extend their lease in the middle of their work
     checks_validity: int = 0  # clients do not write after the end of the validity that the lock stated
     varied: int = 0  # what is drawn for each client, instead of the same for all
+    calm_bound_ms: int = 0  # the bound of a schedule in which no fault struck; 0: bound_ms
     in_order: int = 0  # fairness is judged: the history has order_ms, and some clients give up sooner than others
 
 

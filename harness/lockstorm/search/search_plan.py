@@ -451,6 +451,7 @@ def _context(
         lease_ms=lease_ms,
         wait_ms=WAIT_LEASES * lease_ms if request.wait_ms is None else request.wait_ms,
         bound_ms=(request.bound_ms or _bound_ms(lock, lease_ms, budget)) if LIVENESS in required else 0,
+        calm_bound_ms=_calm_bound_ms(request, lock) if LIVENESS in required else 0,
         work_ms=lease_ms // WORK_PARTS if request.work_ms is None else request.work_ms,
         seed=request.seed,
     )
@@ -480,6 +481,12 @@ def _bound_ms(lock: LockEntry, lease_ms: int, budget: dict[str, int]) -> int:
         return promised_ms
     jumps = sum(budget.get(fault, 0) for fault in SET_CLOCKS)
     return recovered_ms(lock, lease_ms, REPLY_LIMIT_MS) + jumps * JUMP_LEASES * lease_ms
+
+
+def _calm_bound_ms(request: SearchRequest, lock: LockEntry) -> int:
+    """The same of schedules in which none of the usual faults strikes."""
+    promised_ms = noticed_ms(lock) or 0
+    return 0 if request.bound_ms or not chooses_faults(request.faults) else promised_ms
 
 
 def _replicas(request: SearchRequest, lock: LockEntry, budget: dict[str, int]) -> int:
