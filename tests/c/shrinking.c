@@ -172,6 +172,10 @@ static const char *const REFUSED[] = {
     "after client-1 1: clock",
 };
 
+/* Schedules with calls. While dropping them: a deviation strikes as many steps in as there are calls. For the control:
+ * it takes effect while the first client has calls, and both clients' calls are needed. */
+static enum { NO_CALLS, DROPPED, CONTROLLED } calls_case;
+
 static const struct shrink_case *played;
 static int64_t runs;
 static bool asked_wrongly, left_over;
@@ -194,6 +198,19 @@ static bool is_caused(const struct cause *cause, const struct schedule *schedule
     return true;
 }
 
+static int thread_calls(const struct schedule *schedule, int client) {
+    return schedule->workload.threads[workload_thread_number(client, 0)].count;
+}
+
+static bool calls_violate(const struct schedule *schedule) {
+    bool struck = schedule->count > 0 && schedule->deviations[0].step == (uint64_t)thread_calls(schedule, 0);
+    return calls_case == DROPPED ? struck : thread_calls(schedule, 0) > 0 && thread_calls(schedule, 1) > 0;
+}
+
+static bool has_effect(const struct schedule *schedule, const struct deviation *deviation) {
+    return calls_case == CONTROLLED ? thread_calls(schedule, 0) > 0 : deviation->step < NO_EFFECT;
+}
+
 struct search_outcome search_replay(struct search *search, const struct schedule *schedule, uint64_t seed,
                                     uint64_t number, bool anew, bool *used) {
     struct search_outcome outcome = {.played = true};
@@ -202,12 +219,14 @@ struct search_outcome search_replay(struct search *search, const struct schedule
     workload_copy(&search->schedule.workload, &schedule->workload);
     search->schedule.count = 0;
     for (size_t each = 0; each < schedule->count; each++)
-        if (schedule->deviations[each].step < NO_EFFECT) schedule_add(&search->schedule, schedule->deviations[each]);
+        if (has_effect(schedule, &schedule->deviations[each]))
+            schedule_add(&search->schedule, schedule->deviations[each]);
     for (int each = 0; each < SEARCH_PROPERTIES; each++) outcome.status[each] = VERDICT_HOLDS;
     outcome.status[UNWANTED] = VERDICT_VIOLATED;
     for (int each = 0; each < SEARCH_PROPERTIES; each++) outcome.sorts[each] = 1;
-    for (int each = 0; each < 2; each++)
+    for (int each = 0; each < 2 && !calls_case; each++)
         if (is_caused(&played->causes[each], schedule)) outcome.status[played->violates] = VERDICT_VIOLATED;
+    if (calls_case && calls_violate(schedule)) outcome.status[WANTED] = VERDICT_VIOLATED;
     return outcome;
 }
 
@@ -249,6 +268,50 @@ static void play(const struct shrink_case *asked, const char *separator) {
     schedule_free(&search.schedule);
 }
 
+static void schedule_print(const char *name, const struct schedule *schedule) {
+    char line[SCHEDULE_LINE];
+    printf(", \"%s\": {\"calls\": [%d, %d], \"lines\": [", name, thread_calls(schedule, 0), thread_calls(schedule, 1));
+    for (size_t each = 0; each < schedule->count; each++)
+        printf("%s\"%s\"", each ? ", " : "", deviation_write(&SIMULATED_CHOICES, &schedule->deviations[each], line));
+    printf("]}");
+}
+
+static void play_calls(const char *name, const char *const *lines, bool controls) {
+    static struct search search;
+    static struct schedule made;
+    struct search_settings settings = {.seed = SEED, .shrink_runs = 1000};
+    const char *reason;
+    memset(&search, 0, sizeof search);
+    calls_case = controls ? CONTROLLED : DROPPED;
+    search.world = &played_world;
+    search.settings = &settings;
+    search.found_number = search.found_origin = NUMBER;
+    search.found.workload.clients = 2;
+    settings.required[WANTED] = 1;
+    search.found_outcome.status[WANTED] = VERDICT_VIOLATED;
+    search.found_outcome.sorts[WANTED] = 1;
+    for (int each = 0; lines[each]; each++) {
+        struct deviation deviation;
+        bool strikes = strncmp(lines[each], "before", 6) == 0;
+        if (strikes ? !deviation_read(&SIMULATED_CHOICES, lines[each], &deviation, &reason)
+                    : !workload_line_read(&search.found.workload, lines[each], &reason))
+            exit(2);
+        if (strikes) schedule_add(&search.found, deviation);
+    }
+    workload_match(&search.found.workload);
+    memset(&made, 0, sizeof made);
+    bool good = controls ? search_control(&search, &search.found, &made) : search_shrink(&search, &made);
+    if (good) schedule_print(name, &made);
+    schedule_free(&made);
+    schedule_free(&search.found);
+    schedule_free(&search.schedule);
+    calls_case = NO_CALLS;
+}
+
+#define PAIR(client)                                                                                                   \
+    client " thread-1: acquire lock-1 resource-1 exclusive wait=none lease=given:2000 form=f",                         \
+        client " thread-1: release lock-1 resource-1 exclusive"
+
 static void say_accepted(void) {
     struct deviation deviation;
     const char *separator = "", *reason;
@@ -263,6 +326,12 @@ static void say_accepted(void) {
 
 int main(void) {
     for (size_t each = 0; each < sizeof CASES / sizeof CASES[0]; each++) play(&CASES[each], each ? ", " : "{");
+    static const char *const three[] = {PAIR("client-1"), PAIR("client-1"), PAIR("client-1"),
+                                        "before client-1 6: pause-client client-1 1000", NULL};
+    static const char *const both[] = {PAIR("client-1"), PAIR("client-2"),
+                                       "before client-1 1: pause-client client-1 1000", NULL};
+    play_calls("fewer_calls", three, false);
+    play_calls("control", both, true);
     say_accepted();
     printf("}\n");
     return 0;

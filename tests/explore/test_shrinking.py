@@ -64,7 +64,17 @@ def said() -> dict[str, Any]:
 
 
 def test_every_case_is_played(said: dict[str, Any]) -> None:
-    assert said.keys() == {*LEFT, "accepted", "left_over"}
+    assert said.keys() == {*LEFT, "fewer_calls", "control", "accepted", "left_over"}
+
+
+def test_a_deviation_is_found_again_when_calls_before_it_are_dropped(said: dict[str, Any]) -> None:
+    """It strikes the last step. There are as many steps as calls."""
+    assert said["fewer_calls"] == {"calls": [2, 0], "lines": ["before client-1 2: pause-client client-1 1000"]}
+
+
+def test_in_a_control_the_deviation_takes_effect(said: dict[str, Any]) -> None:
+    """Without client-1's calls nothing is violated either, but there the pause does nothing."""
+    assert said["control"] == {"calls": [2, 0], "lines": ["before client-1 1: pause-client client-1 1000"]}
 
 
 def test_lines_that_are_none_are_refused(said: dict[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """Schedules of libraries as stand-alone programs in the library's language, run against a plain redis-server."""
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,7 +17,8 @@ from lockstorm.search.replay import ReplayedLibrary, replay_library
 from lockstorm.search.schedule_file import LibrarySchedule, parse_library_schedule, read_library_schedule
 from lockstorm.search.search_lines import HostedOffer
 from lockstorm.search.standalone import FILE, PROGRAMS, phrases_of, standalone_program
-from lockstorm.search.standalone_plan import GAP_MS, Proof, standalone_plan
+from lockstorm.search.standalone_plan import GAP_MS, READING, MainStep, Proof, standalone_plan
+from lockstorm.search.standalone_run import run_standalone, standalone_command
 from tests.helpers.outside_servers import outside_server
 from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import lockstorm
@@ -54,37 +53,15 @@ schedule
 """
 
 
-def command_of(program: Path) -> tuple[list[str], Path]:
-    """The command that runs a program with the libraries of the shipped adapters, and where."""
-    built, directory = Path(paths.cache("adapters")), program.parent
-    if program.suffix == ".py":
-        return [sys.executable, str(program)], directory
-    if program.suffix == ".java":
-        return ["java", "-cp", f"{built}/redisson/libraries/*", str(program)], directory
-    if program.suffix == ".mjs":
-        modules = directory / "node_modules"
-        shutil.rmtree(modules, ignore_errors=True)
-        modules.mkdir()
-        for module in (built / "node" / "node_modules").iterdir():
-            (modules / module.name).symlink_to(module)
-        (modules / "redlock").symlink_to(built / "node" / "node_modules" / "redlock-5")
-        return ["node", "--preserve-symlinks", str(program)], directory
-    for file in ("go.mod", "go.sum"):
-        shutil.copy(SHIPPED / "redsync" / file, directory)
-    path = f"{os.environ['PATH']}:/usr/local/go/bin"
-    build = ["go", "build", "-o", "found", program.name]
-    subprocess.run(build, cwd=directory, check=True, timeout=600, env={**os.environ, "PATH": path})
-    return ["./found"], directory
-
-
 def run(schedule: LibrarySchedule, language: str, directory: Path) -> tuple[int, str]:
     """Writes the program and runs it. Returns its status and what it printed; libraries log to standard error."""
     result = replay_library(schedule, "it")
     program = directory / PROGRAMS[language]
+    (directory / "built").mkdir()
     program.write_text(standalone_program(schedule, result, language))
-    command, where = command_of(program)
+    command = standalone_command(program, schedule.adapter, directory / "built")
     with outside_server(directory) as server:
-        done = subprocess.run([*command, str(server.port)], cwd=where, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*command, str(server.port)], capture_output=True, text=True, timeout=120)
     assert done.stdout, done.stderr
     return done.returncode, done.stdout
 
@@ -165,6 +142,37 @@ def test_what_no_program_shows_is_refused(tmp_path: Path, language: str, deviati
     assert done.returncode == 2 and reason in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    (
+        ("print('BROKEN')", "it was run once and shows it: BROKEN"),
+        ("print('kept')", "it was run once and does NOT show it: kept"),
+        ("print('not shown: calls end in another way')", "does NOT show it: not shown: calls end in another way"),
+        (
+            "import no_such_library",
+            "it was run once and did not work: ModuleNotFoundError: No module named 'no_such_library'",
+        ),
+        ("import sys, redis; redis.Redis(port=int(sys.argv[1])).set('a', 1); print('BROKEN')", "shows it: BROKEN"),
+    ),
+)
+def test_what_one_run_of_a_program_has_shown_is_said(tmp_path: Path, text: str, said: str) -> None:
+    program = tmp_path / "found.py"
+    program.write_text(text)
+    assert said in run_standalone(program, "redis-py", "python")
+
+
+def test_a_program_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run_standalone(tmp_path / "Found.java", "redisson", "java") == "it was not run: there is no java"
+
+
+@pytest.mark.lengthy("runs for 3 s on a real server")
+def test_the_command_runs_what_it_writes(tmp_path: Path) -> None:
+    done = lockstorm("replay", "--as", "python", str(written(tmp_path)), "-o", str(tmp_path / "found.py"))
+    assert done.returncode == 0, done.stderr
+    assert "found.py is to show: " in done.stdout and "it was run once: kept" in done.stdout
+
+
 def test_a_program_is_written_for_no_other_schedule(tmp_path: Path) -> None:
     done = lockstorm("replay", "--as", "python", str(next(paths.ROOT.glob("scenarios/found/*.schedule"))))
     assert done.returncode == 2 and "is no schedule of a library" in done.stderr, done.stderr
@@ -220,6 +228,40 @@ def test_a_lease_without_an_end_is_read_as_such() -> None:
     """A key for ever remains for -1 ms: less than 0, and not -2, which is no key."""
     proof = standalone_plan([FIRST, GRANTED, LEASE], broken("lease-endless", 2, 1, 2000, -1)).proof
     assert proof == Proof("endless")
+
+
+def test_a_key_is_read_after_the_answers_on_which_it_depends() -> None:
+    """And what is called later in the schedule is called after that."""
+    events = [
+        FIRST,
+        answer(FIRST, 0, 150),
+        structs.replace(LEASE, at_ns=200_000_000),
+        RELEASE,
+        answer(RELEASE, 3, 1000),
+    ]
+    plan = standalone_plan(events, broken("lease-too-long", 2, 0, 500, 1500))
+    assert plan.steps == (MainStep(200, reads=1, after=(1,), gap_ms=50),)
+    assert [(call.at_ms, call.after) for call in plan.calls] == [(0, 0), (1000, READING)]
+
+
+@beside_no_stall(STALL_MS)
+def test_a_slow_call_is_not_read_before_its_answer(tmp_path: Path) -> None:
+    """The acquire takes 400 ms, in the schedule 150. Its key lives for 2 s: more than the 1 s that are allowed here."""
+    events = [FIRST, answer(FIRST, 0, 150), structs.replace(LEASE, at_ns=150_000_000)]
+    asked = structs.replace(FIRST, form="acquire(blocking=False)", wait="none", lease="given", lease_ms=2000)
+    for found_ms, expected in ((1500, "BROKEN"), (5000, "kept")):
+        shown = broken("lease-too-long", 2, 0, 500, found_ms)
+        offer, told = HostedOffer("it", "1"), [asked, *events[1:]]
+        result = ReplayedLibrary("it", offer, 1, ["lease-too-long"], [shown], [], [], told, "", "", 1)
+        text = standalone_program(read_library_schedule(written(tmp_path)), result, "python")
+        assert text.count("if function() is False") == 1
+        program = tmp_path / "found.py"
+        program.write_text(text.replace("if function() is False", "if (time.sleep(0.4), function())[1] is False"))
+        with outside_server(tmp_path) as server:
+            done = subprocess.run(
+                [sys.executable, program, str(server.port)], capture_output=True, text=True, timeout=60
+            )
+        assert done.stdout.splitlines()[-1] == expected, done.stdout + done.stderr
 
 
 def test_calls_keep_their_order() -> None:

@@ -9,6 +9,8 @@ from lockstorm.results.call_event import NO_END, NO_KEY, BrokenPromise, CallEven
 
 GAP_MS = 25  # between two steps that have the same time in the schedule: their order is kept
 SETTLE_MS = 300  # after the last step
+LATE_MS = 5000  # after that, calls that were answered in the schedule are waited for no longer
+READING = -1  # in the place of a call's number: the main thread's reading of a key
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Call:
 
     number: int
     at_ms: int | None  # None: as soon as the call before it in its thread is answered
-    after: int  # the number of a call of another thread that was answered first, at the same time; 0: no such call
+    after: int  # what came first: a call of another thread that was answered at the same time, READING, or 0: nothing
     thread: tuple[int, int]  # client, and thread of it
     words: str
     ask: CallEvent
@@ -30,6 +32,8 @@ class MainStep:
     at_ms: int
     cancels: int = 0
     reads: int = 0
+    after: tuple[int, ...] = ()  # before a key is read, the numbers of the calls that were answered then, ...
+    gap_ms: int = 0  # ... and how long ago the last of them was
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,10 @@ class Plan:
     proof: Proof | None  # None: every promise was kept
     outcomes: dict[int, str]  # of the calls that were answered until then, which a run has to repeat
     end_ms: int
+
+    @property
+    def late_ms(self) -> int:
+        return self.end_ms + LATE_MS
 
     @property
     def threads(self) -> dict[tuple[int, int], list[Call]]:
@@ -79,12 +87,13 @@ def standalone_plan(events: Sequence[CallEvent], broken: BrokenPromise | None) -
         if not at_once:
             last_ms = max(event.at_ns // 1_000_000, last_ms + GAP_MS)
         if place == reading:
-            steps.append(MainStep(last_ms, reads=event.resource))
+            steps.append(_reading(events, place, last_ms, numbers))
         elif event.call == "cancel":
             steps.append(MainStep(last_ms, cancels=numbers[_cancelled(events, place)]))
         else:
             numbers[place] = len(calls) + 1
             at_ms, after = (None, 0) if at_once else (last_ms, _answered_first(events, place, numbers))
+            after = READING if at_ms is not None and reading is not None and place > reading else after
             calls.append(Call(numbers[place], at_ms, after, event.caller, _words(event), event))
     proof = _proof(events, broken, numbers) if broken else None
     shown_ms = events[broken.event].at_ns // 1_000_000 if broken else 0
@@ -94,6 +103,14 @@ def standalone_plan(events: Sequence[CallEvent], broken: BrokenPromise | None) -
         if event.kind == "answer" and event.outcome != "unknown" and event.asked in numbers
     }
     return Plan(tuple(calls), tuple(steps), proof, outcomes, max(shown_ms, last_ms) + SETTLE_MS)
+
+
+def _reading(events: Sequence[CallEvent], place: int, at_ms: int, numbers: dict[int, int]) -> MainStep:
+    """What a key is then depends on the answers before: on a slow machine they come later, and so does the reading."""
+    answers = [event for event in events[:place] if event.kind == "answer" and event.asked in numbers]
+    gap_ns = events[place].at_ns - max((event.at_ns for event in answers), default=events[place].at_ns)
+    after = tuple(numbers[event.asked] for event in answers)
+    return MainStep(at_ms, reads=events[place].resource, after=after, gap_ms=gap_ns // 1_000_000)
 
 
 def _follows_at_once(events: Sequence[CallEvent], place: int) -> bool:

@@ -16,6 +16,7 @@ from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.replay_real import replay_real
 from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
 from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_program
+from lockstorm.search.standalone_run import run_standalone
 
 
 @click.command("replay")
@@ -37,7 +38,7 @@ from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_
     "language",
     type=click.Choice(LANGUAGES),
     help="Write a stand-alone program in this language, that of the library, which shows the schedule of a library on "
-    "a plain redis-server; to -o, or to standard output.",
+    "a plain redis-server; to -o, where it is also run once if that is possible, or to standard output.",
 )
 @quiet_option
 @json_option
@@ -93,14 +94,18 @@ def replay_command(
 
 
 def _write_program(schedule: LibrarySchedule, file: Path, language: str, output: Path | None) -> int:
-    """Writes the program, and the verdict of the schedule that it shows. Returns 0: what was asked for is done."""
+    """Writes the program, the verdict of the schedule that it is to show, and what one run of it has shown. Returns 0:
+    what was asked for is done."""
     check_standalone(schedule, language)
     with waiting(f"a schedule of {schedule.library} ..."):
         result = replay_library(schedule, str(file))
         text = standalone_program(schedule, result, language)
     if output:
         write_text(output, text)
-        console().print(f"{output} shows: {result.sentence}", soft_wrap=True)
+        console().print(f"{output} is to show: {result.sentence}", soft_wrap=True)
+        with waiting(f"one run of {output} ..."):
+            shown = run_standalone(output, schedule.adapter, language, breaks=bool(result.violates))
+        console().print(shown, soft_wrap=True)
     else:
         click.echo(text, nl=False)
     return 0
