@@ -1,4 +1,4 @@
-// Shared by the adapters of Node's libraries: the protocol, versions 1 and 2 (docs/adapters.md), connections, clock.
+// Shared by the adapters of Node's libraries: the protocol (docs/adapters.md), connections, clock.
 import Redis from "ioredis";
 import readline from "node:readline";
 
@@ -20,9 +20,10 @@ export function validUntil(expiration) {
 
 export const outcome = (granted) => ({ outcome: granted ? "ok" : "refused" });
 
-// `library` has `hello`, `hello2` (what version 2 adds), `open` and a function for each operation: it is given a lock
+// `library` has `hello`, `hello2` and perhaps `hello3` (what these versions add), `open` and a function for each operation: it is given a lock
 // object { resource }, to which it adds what it likes, the question, and a signal that aborts when the call is
 // cancelled. An exception means an unknown outcome. `forget`, if there is one, ends what a lock object has started.
+// Returns what the library tells: that the hold of a lock object is lost.
 export function serve(library) {
   const calls = new Map(); // calls under way: the controller of each one's signal, by the id of its question
   let threads = new Map(); // by number: what a thread was asked last; it executes its calls one after the other
@@ -31,7 +32,8 @@ export function serve(library) {
 
   const ofProgram = {
     hello: ({ protocol }) =>
-      protocol > 1 ? { protocol: 2, ...library.hello, ...library.hello2 } : { protocol: 1, ...library.hello },
+      protocol > 2 && library.hello3 ? { protocol: 3, ...library.hello, ...library.hello2, ...library.hello3 }
+      : protocol > 1 ? { protocol: 2, ...library.hello, ...library.hello2 } : { protocol: 1, ...library.hello },
     open: (question) => {
       opened = question;
       library.open(question);
@@ -73,4 +75,8 @@ export function serve(library) {
     });
     threads.set(thread, call);
   }).on("close", () => process.exit(0));
+  return (held) => {
+    for (const [lock, { resource }] of locks)
+      if (locks.get(lock) === held) process.stdout.write(JSON.stringify({ notice: "lost", lock, resource }) + "\n");
+  };
 }

@@ -31,7 +31,7 @@ function counted(link, lock) {
 }
 
 function make(lock, { wait_ms, lease_ms, lock: number }) {
-  const options = { lockTimeout: lease_ms ?? settings.lease_ms, onLockLost: () => {} }; // the default ends the process
+  const options = { lockTimeout: lease_ms ?? settings.lease_ms, onLockLost: () => lost(lock) }; // the default ends the process
   if (lease_ms === undefined ? settings.fixed_lease : lease_ms !== null) options.refreshInterval = 0;
   if (wait_ms === 0) options.acquireAttemptsLimit = 1;
   else if (wait_ms || number) options.acquireTimeout = wait_ms ?? Infinity; // by default it waits for 10 s
@@ -47,7 +47,7 @@ async function acquired(mutex, form, signal) {
 // A refresh without an answer rejects a promise that has no handler: by default that ends the process, too.
 process.on("unhandledRejection", (error) => console.error(`a refresh failed: ${error.message}`));
 
-serve({
+const lost = serve({
   hello: {
     name: `redis-semaphore ${name}`, version, source: `redis-semaphore, src/${kind.file}.ts`, lease: true, renews: true,
     waits: "polling", operations: ["status"], ...kind.traits,
@@ -57,6 +57,7 @@ serve({
     lease_key: kind.key ?? "mutex:{resource}", watchdog_divisor: 1, lenient_release: true, timer_ms: 10, // one retry
     forms: [`tryAcquire(${abort})`, `acquire(${abort})`].map((form) => ({ form, ...offer })),
   },
+  hello3: { loss_notice: "renewal" },
   open: (opened) => {
     settings = opened;
     links = connect(settings.nodes);

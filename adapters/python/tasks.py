@@ -41,6 +41,8 @@ class Program:
         if hello_3:
             self.hellos[3] = {**self.hellos[2], "protocol": 3, **hello_3}
         self.locks, self.callers = dict[int, Any](), dict[int, Caller]()
+        self.acquires = dict[int, Line]()  # the latest one of each lock object
+        library.lost = self.lost
 
     async def serve(self) -> None:
         lines = asyncio.StreamReader(limit=1 << 17)
@@ -59,6 +61,13 @@ class Program:
 
     def write(self, question: Line, answer: Line) -> None:
         os.write(1, json.dumps({"id": question["id"], "outcome": "ok", **answer}).encode() + b"\n")
+
+    def lost(self, lock: Any) -> None:
+        """The library tells that the hold of a lock object is lost."""
+        for number, question in self.acquires.items():
+            if self.locks[number] is lock:
+                where = {key: question[key] for key in ("thread", "lock", "resource") if key in question}
+                os.write(1, json.dumps({"notice": "lost", **where}).encode() + b"\n")
 
     async def hello(self, question: Line) -> Line:
         return self.hellos[min(max(self.hellos), question["protocol"])]
@@ -80,7 +89,7 @@ class Program:
             return {"outcome": "refused", "error": "a call is under way"}
         for caller in self.callers.values():
             caller.runner.cancel()
-        self.callers, self.locks = {}, {}
+        self.callers, self.locks, self.acquires = {}, {}, {}
         if hasattr(self.library, "forget"):
             await self.library.forget()
         return {}
@@ -89,6 +98,8 @@ class Program:
         try:
             if (number := question.get("lock", 1)) not in self.locks:
                 self.locks[number] = self.library.make(question.get("resource", self.opened["resource"]), question)
+            if question["op"] == "acquire":
+                self.acquires[number] = question
             if question.get("over"):
                 asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)  # where the call first waits
             done = await getattr(self.library, question["op"])(self.locks[number], question)

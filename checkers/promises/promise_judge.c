@@ -4,14 +4,14 @@
 
 extern const struct promise_rule PROMISE_RULE_MUTUAL_EXCLUSION, PROMISE_RULE_OWNERSHIP, PROMISE_RULE_LEASE,
     PROMISE_RULE_VALIDITY, PROMISE_RULE_WAIT, PROMISE_RULE_TOKEN, PROMISE_RULE_LIVENESS, PROMISE_RULE_RESIDUE,
-    PROMISE_RULE_ANSWER, PROMISE_RULE_WATCHDOG, PROMISE_RULE_RELEASE;
+    PROMISE_RULE_ANSWER, PROMISE_RULE_WATCHDOG, PROMISE_RULE_RELEASE, PROMISE_RULE_LOSS;
 
 /* In the order in which they are called. */
 static const struct promise_rule *const RULES[] = {
     &PROMISE_RULE_MUTUAL_EXCLUSION, &PROMISE_RULE_OWNERSHIP, &PROMISE_RULE_LEASE,
     &PROMISE_RULE_VALIDITY,         &PROMISE_RULE_WAIT,      &PROMISE_RULE_TOKEN,
     &PROMISE_RULE_LIVENESS,         &PROMISE_RULE_RESIDUE,   &PROMISE_RULE_ANSWER,
-    &PROMISE_RULE_WATCHDOG,         &PROMISE_RULE_RELEASE,
+    &PROMISE_RULE_WATCHDOG,         &PROMISE_RULE_RELEASE,   &PROMISE_RULE_LOSS,
 };
 
 /* An execution whose server is not known counts for all of them. */
@@ -39,6 +39,7 @@ static void take_event(struct promise_pass *pass) {
     case EVENT_LEASE:
     case EVENT_IDLE:
     case EVENT_LEFT:
+    case EVENT_NOTICE:
     case EVENT_KINDS: break;
     }
 }
@@ -84,6 +85,7 @@ const char *promise_name(enum promise promise) {
         [PROMISE_REFUSAL] = "refusal",
         [PROMISE_CANCEL] = "cancel",
         [PROMISE_RELEASE] = "release",
+        [PROMISE_LOSS] = "loss",
         [PROMISE_LIVENESS] = "liveness",
         [PROMISE_RESIDUE] = "residue",
         [PROMISE_ANSWER] = "answer",

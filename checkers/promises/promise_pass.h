@@ -43,6 +43,9 @@ struct promise_owner {
     uint32_t excused;                        /* its latest grant that was named as an excused second hold */
     uint32_t superseded;                     /* ANSWER of a later exclusive grant of another owner; 0: not so */
     int64_t touched_ns;                      /* the latest answer of its calls */
+    uint32_t lost;                           /* event since which its watched hold is seen to be lost; 0: not so */
+    int64_t lost_ns;                         /* that event's stamp */
+    bool told;                               /* a notice of it came, or is not needed any more */
 };
 
 struct promise_call {

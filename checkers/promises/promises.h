@@ -27,6 +27,9 @@ enum call_lease { LEASE_GIVEN, LEASE_RENEWED, LEASE_ENDLESS, LEASE_DEFAULT };
 /* How long an acquire waits: it tries once; for `wait_ms`; without a limit. */
 enum call_wait { WAIT_NONE, WAIT_TIME, WAIT_FOREVER };
 
+/* By when the library tells that a hold which its watchdog keeps is lost. */
+enum loss_notice { LOSS_NOT_TOLD, LOSS_BY_RENEWAL, LOSS_BY_LEASE };
+
 /* What the library says of itself. */
 struct library_facts {
     enum call_owner owner;
@@ -43,7 +46,8 @@ struct library_facts {
     bool transactions;        /* what one client has begun at a server may hold up another one's command there */
     bool parts;               /* a waiter may hold some of what the lock is made of, with their lease */
     int nodes;                /* a hold needs a majority of so many servers; 0 means 1 */
-    int64_t timer_ms;         /* its timers fire at most this late; 0 means 1 */
+    enum loss_notice loss_notice;
+    int64_t timer_ms; /* its timers fire at most this late; 0 means 1 */
 };
 
 /* What one fault did. */
@@ -68,6 +72,7 @@ enum call_event_kind {
     EVENT_IDLE,     /* nothing is under way but waits: every message has arrived, every program is quiet */
     EVENT_END,      /* the workload is over: all calls that could be made were made; EVENT_LEFT follow */
     EVENT_LEFT,     /* the server still has `name`, of `resource` */
+    EVENT_NOTICE,   /* the library told by itself that a hold is lost: `asked` has its thread, lock and resource */
     EVENT_KINDS
 };
 
@@ -125,6 +130,7 @@ enum promise {
     PROMISE_REFUSAL,
     PROMISE_CANCEL,
     PROMISE_RELEASE,
+    PROMISE_LOSS,
     PROMISE_LIVENESS,
     PROMISE_RESIDUE,
     PROMISE_ANSWER,

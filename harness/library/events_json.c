@@ -23,7 +23,7 @@ json_t *broken_promises_json(const struct broken_promise *broken, int count) {
 /* --- events --- */
 
 static const char *const KINDS[EVENT_KINDS] = {"ask",  "answer", "executed", "lease", "fault",
-                                               "late", "idle",   "end",      "left"};
+                                               "late", "idle",   "end",      "left",  "notice"};
 
 static void call_json(const struct call *call, json_t *body) {
     json_object_update_new(body, json_pack("{s:s,s:i,s:i,s:i,s:i,s:s}", "call", CALL_VERBS[call->verb], "client",
@@ -75,6 +75,10 @@ json_t *call_events_json(const struct call_event *events, size_t count, int node
             json_object_set_new(body, "remaining_ms", json_integer((json_int_t)event->remaining_ms));
         if (event->kind == EVENT_LEASE) json_object_set_new(body, "resource", json_integer(event->resource + 1));
         if (event->kind == EVENT_LEASE && nodes > 1) json_object_set_new(body, "node", json_integer(event->node + 1));
+        if (event->kind == EVENT_NOTICE)
+            json_object_update_new(body, json_pack("{s:i,s:i,s:i,s:i}", "client", event->client + 1, "thread",
+                                                   event->asked.thread + 1, "lock", event->asked.lock + 1, "resource",
+                                                   event->asked.resource + 1));
         if (event->kind == EVENT_LEFT) json_object_set_new(body, "left", json_string(event->name));
         json_array_append_new(all, body);
     }

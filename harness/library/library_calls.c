@@ -181,6 +181,21 @@ static bool answer_take(struct library_world *world, int client, const json_t *b
     return id > 0 && id <= of->question; /* a late one */
 }
 
+/* What the library tells by itself: a hold is lost. */
+static bool notice_take(struct library_world *world, int client, const json_t *body) {
+    const json_t *thread = json_object_get(body, "thread"), *lock = json_object_get(body, "lock");
+    const char *resource = json_string_value(json_object_get(body, "resource"));
+    struct call asked = {.client = client, .verb = CALL_WORK};
+    asked.thread = json_is_integer(thread) ? (int)json_integer_value(thread) - 1 : 0;
+    asked.lock = json_is_integer(lock) ? (int)json_integer_value(lock) - 1 : 0;
+    asked.resource = resource ? library_resource_number(resource) : 0;
+    bool known = asked.thread >= 0 && asked.thread < WORKLOAD_THREADS && asked.lock >= 0 && asked.lock < LIBRARY_LOCKS;
+    if (strcmp(json_string_value(json_object_get(body, "notice")), "lost") != 0 || !known || asked.resource < 0)
+        return false;
+    library_event_add(world, (struct call_event){.kind = EVENT_NOTICE, .asked = asked, .client = client});
+    return true;
+}
+
 bool calls_hear(struct library_world *world, int client) {
     bool any = false;
     for (char *line; !world->search.reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL;
@@ -188,7 +203,9 @@ bool calls_hear(struct library_world *world, int client) {
         enum outcome outcome;
         json_t *body = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(body)) calls_fail(world, client, "said something that is no JSON object", line);
-        else if (!outcome_read(body, &outcome)) calls_fail(world, client, "said no outcome", line);
+        else if (json_is_string(json_object_get(body, "notice"))) {
+            if (!notice_take(world, client, body)) calls_fail(world, client, "gave a notice of no lock", line);
+        } else if (!outcome_read(body, &outcome)) calls_fail(world, client, "said no outcome", line);
         else if (!answer_take(world, client, body, outcome))
             calls_fail(world, client, "said no id of a question", line);
         json_decref(body);

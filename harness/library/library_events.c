@@ -21,6 +21,13 @@ const char *library_resource_name(int resource, char name[OFFER_NAME]) {
     return name;
 }
 
+int library_resource_number(const char *name) {
+    char each[OFFER_NAME];
+    for (int resource = 0; resource < LIBRARY_RESOURCES; resource++)
+        if (strcmp(name, library_resource_name(resource, each)) == 0) return resource;
+    return -1;
+}
+
 /* The template's {resource} becomes the resource's name. */
 static void key_write(const char *template, int resource, char key[2 * OFFER_NAME]) {
     static const char PLACE[] = "{resource}";

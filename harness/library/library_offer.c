@@ -74,6 +74,9 @@ static void keeps_read(const json_t *keeps, struct library_offer *offer) {
 
 bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct library_offer *offer, char *reason) {
     static const char *const OWNERS[] = {"thread", "object", "thread-object", NULL};
+    static const char *const NOTICES[] = {"never", "renewal", "lease", NULL};
+    const char *notice = json_string_value(json_object_get(hello, "loss_notice"));
+    int notice_place = notice ? call_word_find(NOTICES, notice) : LOSS_NOT_TOLD;
     const json_t *operations = json_object_get(hello, "operations"), *reenters = json_object_get(hello, "reenters");
     const json_t *modes = json_object_get(hello, "modes"), *owner = json_object_get(hello, "owner");
     const json_t *topology = json_object_get(hello, "topology");
@@ -87,6 +90,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     text_of(hello, "lease_key", offer->lease_key);
     if (owner_place < 0) return wrong(reason, "owner");
     if (topology_place < 0) return wrong(reason, "topology");
+    if (notice_place < 0) return wrong(reason, "loss_notice");
     offer->topology = (enum library_topology)topology_place;
     if (modes && !bits_read(modes, CALL_MODES, &offer->modes)) return wrong(reason, "modes");
     offer->facts = (struct library_facts){.owner = (enum call_owner)owner_place,
@@ -103,6 +107,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .parts = json_is_true(json_object_get(hello, "parts")),
                                           .nodes = (int)offer_number_of(hello, "nodes", 1),
                                           .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),
+                                          .loss_notice = (enum loss_notice)notice_place,
                                           .timer_ms = offer_number_of(hello, "timer_ms", 1)};
     offer->is_tcp = json_is_true(json_object_get(hello, "tcp"));
     offer->cancels = json_is_true(json_object_get(hello, "cancel"));

@@ -9,7 +9,8 @@ enum {
     /* what version 3 adds: what version 2 draws stays as it was */ BLOCKS_MOST = 2,
     DEPTH_MOST = 3,
     OBJECTS_MOST = 2,
-    PARTS = 100
+    PARTS = 100,
+    LONG_HOLD_LEASES = 6
 };
 
 struct draw {
@@ -219,12 +220,22 @@ static int asked_again_draw(struct draw *draw, struct workload_thread *thread, i
     return 1;
 }
 
+/* A hold that goes on for long after a pause has cost the lock, so that a notice is due. */
+static void long_hold_draw(struct draw *draw, struct workload_thread *thread, int acquire) {
+    bool drawn = chance(draw, 30) && draw->offer->facts.loss_notice != LOSS_NOT_TOLD;
+    if (!drawn || thread->calls[acquire].call.lease != LEASE_RENEWED) return;
+    workload_match(draw->workload);
+    for (int each = acquire; each < thread->calls[acquire].match; each++)
+        if (thread->calls[each].call.verb == CALL_WORK) thread->calls[each].work_ms = LONG_HOLD_LEASES * draw->lease_ms;
+}
+
 static void version_3_draw(struct draw *draw) {
     for (int number = 0; number < WORKLOAD_THREADS_ALL; number++) {
         struct workload_thread *thread = &draw->workload->threads[number];
         for (int each = 0; each < thread->count; each++) {
             struct planned_call *planned = &thread->calls[each];
             endings_draw(draw, planned);
+            if (planned->call.verb == CALL_ACQUIRE) long_hold_draw(draw, thread, each);
             if (planned->call.verb == CALL_RELEASE) each += asked_again_draw(draw, thread, each);
         }
     }

@@ -71,6 +71,8 @@ static void read_fact(const char *word) {
     else if ((value = value_of(word, "unit"))) facts.lease_unit_ms = number_of(value);
     else if ((value = value_of(word, "nodes"))) facts.nodes = (int)number_of(value);
     else if ((value = value_of(word, "timer"))) facts.timer_ms = number_of(value);
+    else if ((value = value_of(word, "loss")))
+        facts.loss_notice = strcmp(value, "lease") ? LOSS_BY_RENEWAL : LOSS_BY_LEASE;
     else if (!strcmp(word, "reenters")) facts.reenters = true;
     else if (!strcmp(word, "write-reads")) facts.write_reads = true;
     else if (!strcmp(word, "tokens")) facts.tokens = true;
@@ -212,7 +214,11 @@ static void read_event(char *line) {
     else if (place_in(SERVERS, first) != NO_INDEX) read_server(event, first);
     else if (!(second = strtok(NULL, " "))) fail("what does %s do?", first);
     else if (place_in(VERBS, second) != NO_INDEX) read_ask(event, first, place_in(VERBS, second));
-    else if (place_in(OUTCOMES, second) != NO_INDEX) read_answer(event, first, place_in(OUTCOMES, second));
+    else if (!strcmp(second, "notice")) {
+        read_ask(event, first, CALL_WORK);
+        event->kind = EVENT_NOTICE;
+        open_call[count] = false;
+    } else if (place_in(OUTCOMES, second) != NO_INDEX) read_answer(event, first, place_in(OUTCOMES, second));
     else fail("no event: %s %s", first, second);
     if (count && event->at_ns < events[count - 1].at_ns) fail("time goes back");
     count++;

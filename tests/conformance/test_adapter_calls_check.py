@@ -16,7 +16,7 @@ from lockstorm.servers.redis_server import RedisServer
 from tests.helpers.daily import daily
 from tests.helpers.planting import USUAL, plant_in
 from tests.helpers.planting_calls import plant_calls
-from tests.helpers.planting_tasks import FORGETS, VERSION_2, plant_tasks
+from tests.helpers.planting_tasks import FORGETS, MUTE, VERSION_2, plant_tasks
 from tests.helpers.stalls import beside_no_stall
 from tests.helpers.support import lockstorm
 
@@ -173,14 +173,21 @@ VERSION_3 = [  # a check, a mistake that it finds, and a part of its message
         FORGETS,
         "release with a context that had ended was answered unknown (CancelledError), and the release after it refused",
     ),
+    ("tells_of_a_loss", MUTE, "its lock was taken away, and no notice came within"),
 ]
 
 
 @beside_no_stall(LEASE_MS)
 @pytest.mark.parametrize(("check", "mistake", "message"), VERSION_3)
 def test_a_mistake_in_version_3_is_found_and_explained(
-    tmp_path: Path, servers: list[RedisServer], check: str, mistake: tuple[str, str], message: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    servers: list[RedisServer],
+    check: str,
+    mistake: tuple[str, str],
+    message: str,
 ) -> None:
+    monkeypatch.setattr(adapter_calls_check, "ANSWER_LIMIT_S", 5)
     done = checked(plant_tasks(tmp_path, mistake), check, servers)
     assert not done.ok and message in done.wrong, done
     right = checked(plant_tasks(tmp_path), check, servers)

@@ -45,13 +45,20 @@ FULL = {
     "timer_ms": 100,
     "keeps": ["tokens:{resource}", "queue:*"],
 }
-FULL_3 = {**FULL, "protocol": 3, "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
+FULL_3 = {
+    **FULL,
+    "protocol": 3,
+    "cancels": ["release", "renew"],
+    "loss_notice": "lease",
+    "over": ["acquire", "release", "renew"],
+}
 # What a hello has in the place of what is right, and a part of the message.
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"protocol": 4}, "protocol must be from 1 to 3"),
     ({"protocol": "2"}, "protocol must be from 1 to 3"),
     ({"cancels": ["release"]}, "its hello has the unknown key 'cancels'"),
     ({"protocol": 3, "cancels": ["acquire"]}, "cancels must be a list of calls, of release, renew"),
+    ({"protocol": 3, "loss_notice": "soon"}, "loss_notice must be one of never, renewal, lease"),
     ({"protocol": 3, "over": True}, "over must be a list of calls, of acquire, release, renew"),
     ({"owner": None}, "owner must be one of thread, object, thread-object"),
     ({"owner": "process"}, "owner must be one of thread, object, thread-object"),

@@ -39,6 +39,8 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "validity counts from the answer of a late grant": ("validity",),
     "a spent grant is handed over": ("validity",),
     "a failed release forgets whose the lock is": ("release",),
+    "the loss of a lock is not told": ("loss",),
+    "the first renewal is told as a loss": ("loss",),
     "a waiter asks only once": ("liveness",),
     "a release is never answered": ("answer",),
     "a place stays in the queue": ("residue",),
@@ -262,7 +264,7 @@ class SimFacts:
     def line(self) -> str:
         flags = {"reenters": self.reenters, "write-reads": self.write_reads, "tokens": self.tokens}
         flags |= {"validity": self.validity, "key": True}
-        named = f"owner={self.owner} permits={self.permits} default={self.default} divisor={self.divisor}"
+        named = f"owner={self.owner} permits={self.permits} default={self.default} divisor={self.divisor} loss=renewal"
         return " ".join(["facts", named, *(name for name, is_so in flags.items() if is_so)])
 
 
@@ -473,9 +475,17 @@ class SimLibrary:
             if self.watchdogs.get(key) != number and not goes_on:
                 return
             answer = yield from self.command(self.renewal(server, owner))
-            if answer is False and self.watchdogs.get(key) == number:
+            is_first = self.mistake == "the first renewal is told as a loss" and answer is True
+            if (answer is False or is_first) and self.watchdogs.get(key) == number:
                 self.stop_watchdog(key)
+                self.tell_loss(key)
                 return
+
+    def tell_loss(self, key: tuple[Owner, int]) -> None:
+        (_, thread, lock), resource = key
+        who = self.client.name + (f".{thread}" if thread > 1 else "")
+        if self.mistake != "the loss of a lock is not told":
+            self.events.tell(who, "notice", f"lock={lock or 1}", f"resource={resource}")
 
     def stop_watchdog(self, key: tuple[Owner, int]) -> None:
         self.watchdogs.pop(key, None)
@@ -507,6 +517,8 @@ class SimLibrary:
         value = None if is_over else (yield from self.command(lambda: server.release(owner, mode)))
         if value is None and self.mistake == "a failed release forgets whose the lock is":
             self.forgotten.add(key)
+        if value and not lease and not server.holds(owner):
+            self.stop_watchdog(key)  # another thread has given it back
         if is_over:
             return "unknown cancelled"
         if value is not None and self.mistake == "a release is never answered":

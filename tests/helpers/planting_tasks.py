@@ -16,17 +16,18 @@ from redis.retry import Retry
 HELLO = {"name": "planted tasks", "lease": True, "operations": ["renew", "is_held"]}
 HELLO_2 = {
     "threads": 8, "owner": "object", "cancel": True, "renew_lease": True, "lease_key": "{resource}",
-    "timer_ms": 100,  # it polls
-    "forms": [{"form": "lock", "wait": ["none", "time", "forever"], "lease": ["given", "default"]}],
+    "timer_ms": 250,  # it polls
+    "forms": [{"form": "lock", "wait": ["none", "time", "forever"], "lease": ["given", "default"]},
+              {"form": "watched", "wait": ["none", "time", "forever"], "lease": ["renewed"], "operations": []}],
 }
-HELLO_3 = {"cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
+HELLO_3 = {"loss_notice": "renewal", "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
 DELETE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
 EXTEND = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('pexpire', KEYS[1], ARGV[2]) or 0"
 class NotHeld(Exception):
     pass
 class Lock:
     def __init__(self, library, name):
-        self.library, self.name, self.token = library, name, None
+        self.library, self.name, self.token, self.watchdog = library, name, None, None
     async def acquire(self, wait_ms, lease_ms):
         token = uuid.uuid4().hex
         until = None if wait_ms is None else asyncio.get_running_loop().time() + wait_ms / 1000
@@ -34,14 +35,31 @@ class Lock:
             while not await self.library.ask("set", self.name, token, nx=True, px=lease_ms):
                 if until is not None and asyncio.get_running_loop().time() >= until:
                     return False
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.25)
         except asyncio.CancelledError:
             self.library.give_back(self.name, token)
             raise
         self.token = token
         return True
+    def watch(self, lease_ms):
+        self.watchdog = asyncio.create_task(self.renew(lease_ms))
+    def stop(self):
+        if self.watchdog:
+            self.watchdog.cancel()
+    async def renew(self, lease_ms):
+        while True:
+            await asyncio.sleep(lease_ms / 3000)
+            try:
+                kept = await self.library.ask("eval", EXTEND, 1, self.name, self.token, lease_ms)
+            except Exception:
+                continue  # the next one may reach the server
+            if not kept:
+                self.token = None
+                self.library.lost(self)
+                return
     async def release(self):
         token = self.held()
+        self.stop()
         done = await self.library.ask("eval", DELETE, 1, self.name, token)
         self.token = None
         return done
@@ -54,11 +72,17 @@ class Lock:
 class Library:
     async def open(self, question):
         self.path, self.lease_ms, self.tasks = question["nodes"][0]["unix"], question["lease_ms"], set()
+        self.locks = []
     async def ask(self, command, *words, **options):  # a connection for each call
         async with Redis(unix_socket_path=self.path, socket_timeout=1, retry=Retry(NoBackoff(), 0)) as link:
             return await getattr(link, command)(*words, **options)
     def make(self, resource, question):
-        return Lock(self, resource)
+        self.locks.append(Lock(self, resource))
+        return self.locks[-1]
+    async def forget(self):
+        for lock in self.locks:
+            lock.stop()
+        self.locks.clear()
     def give_back(self, name, token):
         task = asyncio.create_task(self.delete(name, token))
         self.tasks.add(task)
@@ -68,9 +92,12 @@ class Library:
             try:
                 return await self.ask("eval", DELETE, 1, name, token)
             except Exception:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.25)
     async def acquire(self, lock, question):
-        return await lock.acquire(question.get("wait_ms"), question.get("lease_ms") or self.lease_ms)
+        granted = await lock.acquire(question.get("wait_ms"), question.get("lease_ms") or self.lease_ms)
+        if granted and question.get("form") == "watched":
+            lock.watch(self.lease_ms)
+        return granted
     async def release(self, lock, question):
         return await lock.release()
     async def renew(self, lock, question):
@@ -82,6 +109,7 @@ asyncio.run(Program(Library(), NotHeld, HELLO, HELLO_2, HELLO_3).serve())
 
 VERSION_2 = ("HELLO, HELLO_2, HELLO_3", "HELLO, HELLO_2")
 ASKS = 'await self.library.ask("eval", '
+MUTE = ("                self.library.lost(self)\n", "")  # the watchdog ends without a word
 FORGETS = (  # redis-py #3847: the token is given up before the server has confirmed the release
     f"        done = {ASKS}DELETE, 1, self.name, token)\n        self.token = None\n",
     f"        self.token = None\n        done = {ASKS}DELETE, 1, self.name, token)\n",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
-from tests.helpers.planting_tasks import ASKS, FORGETS, VERSION_2, plant_tasks
+from tests.helpers.planting_tasks import ASKS, FORGETS, MUTE, VERSION_2, plant_tasks
 from tests.helpers.searching import library_plan, search_json
 
 SHRUGS = (  # a renewal that ends takes the lock for lost
@@ -15,6 +15,11 @@ SHRUGS = (  # a renewal that ends takes the lock for lost
     "        token, self.token = self.held(), None\n"
     f"        done = {ASKS}EXTEND, 1, self.name, token, lease_ms)\n        self.token = token\n        return done",
 )
+
+
+CRIES = ("            if not kept:\n", "            if kept:\n")  # ... and cries wolf
+LATE = ("            if not kept:\n", "            misses = 0 if kept else misses + 1\n            if misses > 3:\n")
+COUNTS = ("    async def renew(self, lease_ms):\n", "    async def renew(self, lease_ms):\n        misses = 0\n")
 
 
 def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
@@ -45,6 +50,13 @@ def test_a_release_that_failed_is_asked_once_more(tmp_path: Path) -> None:
 def test_a_renewal_that_was_cancelled_does_not_give_the_lock_up(tmp_path: Path) -> None:
     result = searched(plant_tasks(tmp_path, SHRUGS), schedules=300, faults="none")
     assert result["exit"] == 1 and result["found"]["violates"] == ["ownership"], result["sentence"]
+
+
+@pytest.mark.lengthy("plays a search")
+@pytest.mark.parametrize("mistakes", [[MUTE], [CRIES], [COUNTS, LATE]], ids=["missing", "false", "late"])
+def test_notices_of_loss(tmp_path: Path, mistakes: list[tuple[str, str]]) -> None:
+    result = searched(plant_tasks(tmp_path, *mistakes), schedules=600, require="loss")
+    assert result["exit"] == 1 and result["found"]["violates"] == ["loss"], result["sentence"]
 
 
 @pytest.mark.lengthy("plays a hundred schedules")

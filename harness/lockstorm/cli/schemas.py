@@ -10,7 +10,14 @@ import msgspec
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
 from lockstorm.gate.policy_file import PolicyTables
-from lockstorm.locks.adapter_lines import HELLO_KEYS_2, HELLO_KEYS_3, AdapterAnswer, AdapterFacts, AdapterHello
+from lockstorm.locks.adapter_lines import (
+    HELLO_KEYS_2,
+    HELLO_KEYS_3,
+    AdapterAnswer,
+    AdapterFacts,
+    AdapterHello,
+    AdapterNotice,
+)
 from lockstorm.locks.adapter_questions import AnyQuestion, TcpNode, UnixNode
 from lockstorm.matrix.advice_result import Advice
 from lockstorm.results.event import HistoryHeader, HistoryRecord
@@ -61,7 +68,7 @@ def history_schema() -> Schema:
 
 def adapter_schema() -> Schema:
     """A question has an op, an answer an outcome, and the answer to a hello a protocol."""
-    kinds = (AnyQuestion, AdapterHello, AdapterFacts, AdapterAnswer, UnixNode, TcpNode)
+    kinds = (AnyQuestion, AdapterHello, AdapterFacts, AdapterAnswer, AdapterNotice, UnixNode, TcpNode)
     (question, *_), definitions = msgspec.json.schema_components(kinds, ref_template="#/definitions/{name}")
     definitions = _closed(definitions)
     definitions["Node"] = {"oneOf": [{"$ref": f"#/definitions/{kind.__name__}"} for kind in (UnixNode, TcpNode)]}
@@ -78,7 +85,12 @@ def adapter_schema() -> Schema:
     }
     _left_out_instead_of_null(definitions)
     hello = _either({"protocol": {"enum": [2, 3]}}, "AdapterFacts", "AdapterHello")
-    answer = {"if": {"required": ["protocol"]}, "then": hello, "else": {"$ref": "#/definitions/AdapterAnswer"}}
+    noticed = {"if": {"required": ["notice"]}, "then": {"$ref": "#/definitions/AdapterNotice"}}
+    answer = {
+        "if": {"required": ["protocol"]},
+        "then": hello,
+        "else": noticed | {"else": {"$ref": "#/definitions/AdapterAnswer"}},
+    }
     about = (
         "docs/adapters.md explains it. A question has an op, an answer an outcome. Version 1 of the protocol, and "
         "versions 2 and 3: AdapterHello and AdapterFacts are the answers to a hello."

@@ -156,6 +156,12 @@ class AdapterBench:
                 left_ms.append(int(server.link.pttl(key)) if isinstance(server, RedisServer) else NO_KEY)
         return max(left_ms)
 
+    def delete_key(self, key: str) -> None:
+        """Takes the lock away from whoever holds it."""
+        for server in self.servers:
+            if isinstance(server, RedisServer):
+                server.link.delete(key)
+
     def end(self) -> None:
         for program in self.programs:
             program.close()

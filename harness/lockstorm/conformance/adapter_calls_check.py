@@ -9,6 +9,7 @@ from msgspec import structs
 
 from lockstorm.conformance.adapter_bench import (
     ANSWER_LIMIT_S,
+    LEASE_MS,
     LONG_LEASE_MS,
     PROMPT_S,
     WAIT_MS,
@@ -27,14 +28,14 @@ GIVEN_MS = 20_000  # a lease that differs from the lock's usual one
 class CallProgram:
     """A copy of the program that speaks version 2. Asks for a thread and a lock object; `mode` is one that excludes."""
 
-    def __init__(self, bench: AdapterBench, permits: int = 1) -> None:
+    def __init__(self, bench: AdapterBench, permits: int = 1, lease_ms: int = LONG_LEASE_MS) -> None:
         self.bench, self.facts = bench, bench_facts(bench)
         self.mode = next(mode for mode in ("exclusive", "write", "permits", "read") if mode in self.facts.modes)
         self.program: AdapterProgram = bench.start_bare()
         self.program.hello(NEWEST)
         self.try_ms = bench.try_ms
-        self.lease_ms = lease_at_least(bench.entry, LONG_LEASE_MS)
-        self.program.send("open", **bench.options(LONG_LEASE_MS, permits=permits))
+        self.lease_ms = lease_at_least(bench.entry, lease_ms)
+        self.program.send("open", **bench.options(lease_ms, permits=permits))
         must_answer(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
 
     def send(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> int:
@@ -230,6 +231,19 @@ def asks_after_an_end(bench: AdapterBench) -> None:
         two.granted(what, lock=number, resource=resource, wait_ms=WAIT_MS * 10)
 
 
+def tells_of_a_loss(bench: AdapterBench) -> None:
+    """version 3: a notice comes when a lock that it renews is lost"""
+    one = CallProgram(bench, lease_ms=LEASE_MS)
+    form = next((form for form in one.facts.forms if "renewed" in form.lease), None)
+    if form is None:
+        raise ProtocolError('its hello says "loss_notice", and no form has the lease "renewed"')
+    words = form_words(form, form.wait[0], "renewed")
+    one.granted("the lock is free", form=words.form, wait_ms=words.wait_ms, lease_ms=None)
+    bench.delete_key(one.facts.key_of(bench.resource))
+    if one.program.next_notice(ANSWER_LIMIT_S) is None:
+        raise ProtocolError(f"its lock was taken away, and no notice came within {ANSWER_LIMIT_S:g} s")
+
+
 # --- forms, leases, modes ---
 
 
@@ -397,6 +411,7 @@ def checks_of_calls(facts: AdapterFacts) -> list[Check]:
         ("permits" in facts.modes, counts_permits),
         (facts.cancel, cancels),
         (len(facts.over) > 0, asks_after_an_end),
+        (facts.loss_notice != "never" and facts.lease_key != "", tells_of_a_loss),
         (True, forgets),
     ]
     return [check for is_claimed, check in claimed if is_claimed]

@@ -23,10 +23,12 @@ from lockstorm.locks.adapter_lines import (
     AdapterAnswer,
     AdapterFacts,
     AdapterHello,
+    AdapterNotice,
     ProtocolError,
     check_answer,
     parse_answer,
     parse_hello,
+    parse_notice,
 )
 from lockstorm.native.library import locks, zoo_locks
 from lockstorm.results.lock_entry import HostedLibrary, LockEntry
@@ -155,6 +157,7 @@ class AdapterProgram:
         self.protocol = 1
         self._unread = b""
         self._under_way: set[int] = set()  # requests without an answer
+        self.notices: list[AdapterNotice] = []
         self._early: dict[int, AdapterAnswer] = {}  # answers that nobody has received
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
         environment = {**os.environ, **library_environment(), "LOCKSTORM_PARENT": str(os.getpid())}
@@ -249,6 +252,15 @@ class AdapterProgram:
                 self._early[answer.id] = answer
             return self._early.pop(number)
 
+    def next_notice(self, limit_s: float) -> AdapterNotice | None:
+        """The next notice, while no request is under way; None: none came in time."""
+        with self._named():
+            if not self.notices and (line := self._any_line(HangLimit(limit_s))) is not None:
+                if (notice := parse_notice(line)) is None:
+                    raise ProtocolError("it answered a request that is not under way")
+                self.notices.append(notice)
+            return self.notices.pop(0) if self.notices else None
+
     def is_silent(self, for_s: float) -> bool:
         with self._named():
             return self._line(for_s) is None
@@ -261,8 +273,17 @@ class AdapterProgram:
             raise ProtocolError(f"{self.path}: {wrong}") from None
 
     def _line(self, limit_s: float) -> bytes | None:
-        assert self._process.stdout
+        """The next line that is no notice."""
         limit = HangLimit(limit_s)
+        while (line := self._any_line(limit)) is not None:
+            notice = parse_notice(line) if self.protocol > 2 else None
+            if notice is None:
+                return line
+            self.notices.append(notice)
+        return None
+
+    def _any_line(self, limit: HangLimit) -> bytes | None:
+        assert self._process.stdout
         while b"\n" not in self._unread:
             if len(self._unread) > LINE_MOST:
                 raise ProtocolError(f"it wrote more than {LINE_MOST} bytes without a line end")

@@ -1,6 +1,7 @@
 """The lines that an adapter writes (docs/adapters.md): what a hello and an answer must be, in each version of the
 protocol. Every error is for the author of the adapter, and names the key."""
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, get_args
@@ -29,6 +30,7 @@ Mode = Literal["exclusive", "read", "write", "permits"]
 Wait = Literal["none", "time", "forever"]
 Lease = Literal["given", "renewed", "endless", "default"]
 Reentry = Literal["same", "write-read"]
+LossNotice = Literal["never", "renewal", "lease"]
 Cancelled = Literal["release", "renew"]  # besides acquires
 Ended = Literal["acquire", "release", "renew"]
 ObjectKey = Literal["lease_ms", "form", "wait_ms"]
@@ -147,6 +149,13 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
     cancels: Annotated[
         tuple[Cancelled, ...], Meta(description="Version 3: calls that can be cancelled, besides acquires.")
     ] = ()
+    loss_notice: Annotated[
+        LossNotice,
+        Meta(
+            description="Version 3: by when the library tells that a hold that it renews is lost: at its next renewal, "
+            "or within a lease."
+        ),
+    ] = "never"
     over: Annotated[
         tuple[Ended, ...], Meta(description="Version 3: calls that can be made with a context that has ended.")
     ] = ()
@@ -174,6 +183,15 @@ class AdapterAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     cancelled: Annotated[bool, Meta(description="From version 2 on: the library raised its cancellation error.")] = (
         False
     )
+
+
+class AdapterNotice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What an adapter of version 3 writes by itself."""
+
+    notice: Annotated[Literal["lost"], Meta(description="The library has told that a hold is lost.")]
+    thread: Annotated[int, Meta(ge=1, description="The thread whose hold it was.")] = 1
+    lock: Annotated[int, Meta(ge=1, description="The number of the lock object.")] = 1
+    resource: Annotated[str, Meta(description="What the lock object is for; absent: that of open.")] = ""
 
 
 # --- what a value must be: a predicate, and the same in words ---
@@ -249,6 +267,7 @@ HELLO_KEYS_3: dict[str, Rule] = {
     **HELLO_KEYS_2,
     "protocol": ((lambda value: value == 3), "3, the version that it speaks"),
     "cancels": _some("calls", get_args(Cancelled)),
+    "loss_notice": _one_of(LossNotice),
     "over": _some("calls", get_args(Ended)),
 }
 KEYS_OF_VERSION = {1: HELLO_KEYS, 2: HELLO_KEYS_2, 3: HELLO_KEYS_3}
@@ -330,6 +349,17 @@ def check_answer(line: bytes, number: int, protocol: int = 1) -> AdapterAnswer:
     answer = parse_answer(line, protocol)
     _check_id(answer.id, number)
     return answer
+
+
+def parse_notice(line: bytes) -> AdapterNotice | None:
+    """None: the line is an answer."""
+    with contextlib.suppress(ValueError):
+        if isinstance(body := json.loads(line), dict) and "notice" in body:
+            try:
+                return msgspec.convert(body, AdapterNotice)
+            except msgspec.ValidationError as error:
+                raise _wrong_answer(line, str(error)) from None
+    return None
 
 
 def _check_id(found: int, number: int) -> None:

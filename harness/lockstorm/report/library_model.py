@@ -188,6 +188,11 @@ class _CallTracer:
     def _lease_story(self, event: CallEvent) -> str:
         return f"the lock{f' of resource-{event.resource}' if self._several_resources else ''} is {_reading(event)}"
 
+    def _notice(self, place: int, event: CallEvent) -> None:
+        lane = self._threads.get(event.caller, -1)
+        lock = f" of lock-{event.lock}" if self._several_locks else ""
+        self._row(place, event, lane, "told: lost", "warn", self._name(*event.caller), f"is told of the loss{lock}")
+
     def _fault(self, place: int, event: CallEvent) -> None:
         lanes = [lane for (client, _), lane in self._threads.items() if client == event.client]
         lasts_ms = (event.until_ns - event.at_ns) // NS_PER_MS

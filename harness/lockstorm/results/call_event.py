@@ -9,7 +9,7 @@ import msgspec
 NO_KEY, NO_END = -2, -1  # LEASE_NO_KEY, LEASE_WITHOUT_END
 NEVER = 2**63 - 1  # LATE_FOR_EVER
 
-CallEventKind = Literal["ask", "answer", "executed", "lease", "fault", "late", "idle", "end", "left"]
+CallEventKind = Literal["ask", "answer", "executed", "lease", "fault", "late", "idle", "end", "left", "notice"]
 
 
 class CallEvent(

@@ -24,6 +24,7 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "refusal": "an acquire that was refused leaves nothing behind",
     "cancel": "an acquire that was cancelled leaves nothing behind",
     "release": "a release that failed can be asked once more",
+    "loss": "a notice comes in time if the lock is lost, and only then",
     "liveness": "who waits for a lock that is free gets it",
     "residue": "nothing is left at the servers when everything has ended",
     "answer": "every call is answered",
