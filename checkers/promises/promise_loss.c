@@ -10,8 +10,8 @@
  * After it nothing is certain of the hold. Decision 0145. */
 #include "checkers/promises/promise_rule.h"
 
-/* When a notice has to be there; PROMISE_ALWAYS: none has to come. */
-static int64_t due_ns(const struct promise_pass *pass, const struct promise_owner *owner) {
+/* When a notice has to be there; PROMISE_ALWAYS: not at all. */
+static int64_t notice_due_ns(const struct promise_pass *pass, const struct promise_owner *owner) {
     int64_t lease_ms = pass->facts->default_lease_ms;
     int64_t from_ns = pass->events[owner->began].at_ns;
     int64_t within_ms = lease_ms + grain_ms(pass);
@@ -29,7 +29,7 @@ static int64_t due_ns(const struct promise_pass *pass, const struct promise_owne
 
 static void check_due(struct promise_pass *pass, struct promise_owner *owner) {
     if (owner->lost == 0 || owner->told || has_ended(owner->client)) return;
-    int64_t at_ns = due_ns(pass, owner);
+    int64_t at_ns = notice_due_ns(pass, owner);
     if (pass->now_ns <= at_ns) return;
     owner->told = true;
     const struct call_event *grant = &pass->events[owner->answered];
@@ -59,7 +59,7 @@ static void check_lease(struct promise_pass *pass) {
         if (pass->owners[at].resource == pass->event->resource) note_lost(pass, &pass->owners[at], pass->now);
 }
 
-static void check_grant(struct promise_pass *pass) {
+static void note_grant(struct promise_pass *pass) {
     check_all_due(pass);
     struct promise_call *call = granted_call(pass);
     if (!call) return;
@@ -90,7 +90,7 @@ static void check_notice(struct promise_pass *pass) {
 }
 
 const struct promise_rule PROMISE_RULE_LOSS = {.on = {[EVENT_ASK] = check_release,
-                                                      [EVENT_ANSWER] = check_grant,
+                                                      [EVENT_ANSWER] = note_grant,
                                                       [EVENT_LEASE] = check_lease,
                                                       [EVENT_IDLE] = check_all_due,
                                                       [EVENT_END] = check_all_due,

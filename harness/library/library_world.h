@@ -155,7 +155,7 @@ void library_longer_note(struct library_world *world, struct library_server *ser
 void library_residue_note(struct library_world *world);
 /* The name of a resource: "account", "account-2", ... */
 const char *library_resource_name(int resource, char name[OFFER_NAME]);
-/* The resource with this name; -1: there is none. */
+/* The resource with this name, or -1. */
 int library_resource_number(const char *name);
 
 /* --- library_calls.c: questions to hosted programs, and their answers (docs/adapters.md) --- */

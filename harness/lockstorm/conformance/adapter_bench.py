@@ -157,7 +157,7 @@ class AdapterBench:
         return max(left_ms)
 
     def delete_key(self, key: str) -> None:
-        """Takes the lock away from whoever holds it."""
+        """Takes the lock away from its holder."""
         for server in self.servers:
             if isinstance(server, RedisServer):
                 server.link.delete(key)
