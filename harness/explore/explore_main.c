@@ -103,9 +103,11 @@ static int schedule_replay(struct search *search, const struct schedule *schedul
     size_t unused = 0; /* the first deviation that did not take effect */
     while (unused < schedule->count && used[unused]) unused++;
     if (unused < schedule->count) {
-        line_print(json_pack("{s:i,s:s}", "line", workload_calls(&schedule->workload) + (int)unused + 1, "reason",
-                             "this never comes up, or cannot happen then: the schedule is for another lock, version or "
-                             "build, or was changed by hand"));
+        line_print(json_pack(
+            "{s:i,s:s}", "line",
+            workload_calls(&schedule->workload) + (schedule->workload.settings[0] != '\0') + (int)unused + 1, "reason",
+            "this never comes up, or cannot happen then: the schedule is for another lock, version or "
+            "build, or was changed by hand"));
         return STATUS_BAD;
     }
     json_t *result = json_pack("{s:I,s:o,s:o,s:I,s:o}", "steps", (json_int_t)outcome.steps, "violated",

@@ -25,8 +25,11 @@ static const struct portfolio_turn PORTFOLIO[] = {
 /* --- a schedule --- */
 
 static void hosted_workload_draw(struct search_world *search, struct workload *workload, uint64_t seed) {
-    const struct library_world *world = library_world_of(search);
+    struct library_world *world = (struct library_world *)search;
     workload_draw(workload, &world->offer, world->settings.lease_ms, seed);
+    if (!world->has_drawn) settings_draw(&world->offer, seed, world->drawn);
+    world->has_drawn = true;
+    memcpy(workload->settings, world->drawn, sizeof workload->settings);
 }
 
 static bool hosted_allows(const struct search_world *search, struct choice choice) {

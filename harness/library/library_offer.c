@@ -65,6 +65,28 @@ static bool forms_read(const json_t *forms, struct library_offer *offer, char *r
     return true;
 }
 
+static bool word_read(const json_t *value, char word[OFFER_WORD]) {
+    int length = json_is_integer(value)
+                     ? snprintf(word, OFFER_WORD, "%lld", (long long)json_integer_value(value))
+                     : snprintf(word, OFFER_WORD, "%s", json_is_string(value) ? json_string_value(value) : "");
+    return length > 0 && length < OFFER_WORD && !strpbrk(word, " =#");
+}
+
+static bool settings_read(const json_t *settings, struct library_offer *offer) {
+    if (json_array_size(settings) > OFFER_SETTINGS) return false;
+    for (size_t each = 0; each < json_array_size(settings); each++) {
+        struct library_setting *setting = &offer->settings[offer->setting_count++];
+        const json_t *body = json_array_get(settings, each), *values = json_object_get(body, "values");
+        size_t count = json_array_size(values);
+        if (!word_read(json_object_get(body, "name"), setting->name) || count == 0 || count > OFFER_VALUES)
+            return false;
+        for (; setting->count < (int)count; setting->count++)
+            if (!word_read(json_array_get(values, (size_t)setting->count), setting->values[setting->count]))
+                return false;
+    }
+    return true;
+}
+
 static void keeps_read(const json_t *keeps, struct library_offer *offer) {
     for (size_t each = 0; each < json_array_size(keeps) && each < OFFER_KEEPS; each++) {
         const char *key = json_string_value(json_array_get(keeps, each));
@@ -117,6 +139,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     offer->protocol = (int)offer_number_of(hello, "protocol", 2);
     if (!verbs_read(json_object_get(hello, "cancels"), &offer->cancels_of)) return wrong(reason, "cancels");
     if (!verbs_read(json_object_get(hello, "over"), &offer->asks_over)) return wrong(reason, "over");
+    if (!settings_read(json_object_get(hello, "settings"), offer)) return wrong(reason, "settings");
     keeps_read(json_object_get(hello, "keeps"), offer);
     offer->lease_of_object = word_in(json_object_get(hello, "of_object"), "lease_ms");
     offer->wait_of_object = word_in(json_object_get(hello, "of_object"), "wait_ms");

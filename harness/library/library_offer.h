@@ -7,6 +7,14 @@
 
 enum { OFFER_FORMS = 32, OFFER_NAME = WORKLOAD_FORM, OFFER_KEEPS = 8, OFFER_REASON = 160 };
 
+enum { OFFER_SETTINGS = 6, OFFER_VALUES = 6, OFFER_WORD = 24 };
+
+/* What programs can be opened with. */
+struct library_setting {
+    char name[OFFER_WORD], values[OFFER_VALUES][OFFER_WORD];
+    int count; /* of values, the library's own first */
+};
+
 enum library_topology { TOPOLOGY_SINGLE, TOPOLOGY_SENTINEL, TOPOLOGY_CLUSTER };
 
 /* One way to ask for the lock: an overload, or a set of options. */
@@ -30,7 +38,9 @@ struct library_offer {
     bool is_tcp, cancels, renews, renews_for, answers_is_held;
     int protocol; /* 2 or 3; what follows is of version 3 */
     unsigned
-        cancels_of;     /* bit n: a call under way of enum call_verb n can be cancelled; CALL_ACQUIRE is in `cancels` */
+        cancels_of; /* bit n: a call under way of enum call_verb n can be cancelled; CALL_ACQUIRE is in `cancels` */
+    struct library_setting settings[OFFER_SETTINGS];
+    int setting_count;
     unsigned asks_over; /* bit n: a call of enum call_verb n can be made with a context that has ended */
     /* What the first acquire of a lock object says holds for all of them: */
     bool lease_of_object, form_of_object, wait_of_object;

@@ -94,11 +94,28 @@ static bool program_start(struct library_world *world, int number) {
            give_up(world, "client-%d refused to say hello", number + 1);
 }
 
+/* "capacity=1 mode=fair" as an object: whole numbers, and texts. */
+static json_t *settings_json(const char *settings) {
+    json_t *body = json_object();
+    char copy[WORKLOAD_SETTINGS], *rest = NULL;
+    snprintf(copy, sizeof copy, "%s", settings);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '='), *end = NULL;
+        *value++ = '\0';
+        long long number = strtoll(value, &end, 10);
+        json_object_set_new(body, word, *end ? json_string(value) : json_integer(number));
+    }
+    return body;
+}
+
 static bool program_open(struct library_world *world, int number) {
     char name[OFFER_NAME];
+    json_t *settings = settings_json(world->opened);
     json_t *body = json_pack("{s:s,s:s,s:I,s:i,s:b,s:o}", "op", "open", "resource", library_resource_name(0, name),
                              "lease_ms", (json_int_t)world->settings.lease_ms, "permits", world->settings.permits,
                              "fixed_lease", 0, "nodes", nodes_json(world, number));
+    if (json_object_size(settings) > 0) json_object_set(body, "settings", settings);
+    json_decref(settings);
     if (world->offer.topology == TOPOLOGY_SENTINEL)
         json_object_set_new(body, "master", json_string(world->settings.master));
     return program_ask(world, number, body, OPEN_LIMIT_MS) ||
@@ -119,7 +136,7 @@ static void client_end(struct library_world *world, int number) {
 void library_session_end(struct library_world *world) {
     world->never_grants = false;
     for (int client = 0; client < LIBRARY_CLIENTS; client++) client_end(world, client);
-    world->excludes_end = false;
+    world->excludes_end = world->has_drawn = false;
     for (int node = 0; node < world->settings.nodes; node++) world->servers[node].kind->end(&world->servers[node]);
     library_clock_move(world, SESSION_NS);
 }
@@ -294,6 +311,9 @@ static bool clients_rest(struct library_world *world) {
 bool library_begin(struct search_world *search, const struct workload *workload, uint64_t seed, uint64_t number) {
     struct library_world *world = (struct library_world *)search;
     (void)number;
+    if (strcmp(world->opened, workload->settings) != 0) library_session_end(world);
+    memcpy(world->opened, workload->settings, sizeof world->opened);
+    world->has_drawn = true; /* also by a session that began with this schedule, after it was drawn */
     world->workload = *workload;
     workload_match(&world->workload);
     world->event_count = 0;

@@ -88,6 +88,9 @@ struct library_world {
     bool stopped;                       /* no more can happen, although calls are not answered */
     bool never_grants;                  /* to a program that was alone, before its first schedule of this session */
     bool excludes_end;                  /* a client crashed, or a program has to be started anew for another reason */
+    char drawn[WORKLOAD_SETTINGS];      /* the settings of this session's programs, once a schedule of it was drawn */
+    char opened[WORKLOAD_SETTINGS];     /* the settings that programs which run were opened with */
+    bool has_drawn;                     /* the first of these */
     struct library_evidence last, kept;
 };
 
@@ -206,6 +209,8 @@ void library_request_arrives(struct library_world *world, struct library_link *l
 /* --- workload_draw.c: draws a workload from a seed, shaped by what the library offers --- */
 
 void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed);
+/* Draws what programs are opened with: every second time what the library has by itself. */
+void settings_draw(const struct library_offer *offer, uint64_t seed, char settings[WORKLOAD_SETTINGS]);
 
 /* --- events_json.c: what a library offers, and what one schedule of it came to; the caller owns the values --- */
 

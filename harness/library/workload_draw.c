@@ -3,15 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    RANDOM_STREAM = 2000,
-    RANDOM_STREAM_3,
-    /* what version 3 adds: what version 2 draws stays as it was */ BLOCKS_MOST = 2,
-    DEPTH_MOST = 3,
-    OBJECTS_MOST = 2,
-    PARTS = 100,
-    LONG_HOLD_LEASES = 6
-};
+/* What version 3 adds has streams of its own: what version 2 draws stays as it was. */
+enum { RANDOM_STREAM = 2000, RANDOM_STREAM_3, RANDOM_STREAM_SETTINGS };
+enum { BLOCKS_MOST = 2, DEPTH_MOST = 3, OBJECTS_MOST = 2, PARTS = 100, LONG_HOLD_LEASES = 6 };
 
 struct draw {
     struct workload *workload;
@@ -174,6 +168,20 @@ static void block_draw(struct draw *draw, const struct call *where, enum call_mo
     struct call acquired = acquire->call;
     body_draw(draw, &acquired, mode, depth);
     lock_call(draw, &acquired, CALL_RELEASE, mode);
+}
+
+/* --- settings --- */
+
+void settings_draw(const struct library_offer *offer, uint64_t seed, char settings[WORKLOAD_SETTINGS]) {
+    struct random random = random_split(seed, RANDOM_STREAM_SETTINGS);
+    size_t used = 0;
+    settings[0] = '\0';
+    if (random_below(&random, 2) == 0) return;
+    for (const struct library_setting *each = offer->settings; each < offer->settings + offer->setting_count; each++) {
+        const char *value = each->values[random_below(&random, (uint64_t)each->count)];
+        if (used + strlen(each->name) + strlen(value) + 3 > WORKLOAD_SETTINGS) return;
+        used += (size_t)sprintf(settings + used, "%s%s=%s", used ? " " : "", each->name, value);
+    }
 }
 
 /* --- threads --- */

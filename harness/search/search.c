@@ -131,6 +131,7 @@ static struct search_outcome draw_with(struct search *search, const struct portf
     struct search_world *world = search->world;
     search->origin = turn->kind == STRATEGY_EXHAUSTIVE ? 0 : number;
     uint64_t seed = search_seed(search->settings->seed, search->origin);
+    if (search->in_session == 0) session_renew(search); /* a session draws its settings with its first schedule */
     world->operations->workload_draw(world, &search->schedule.workload, seed);
     if (turn->kind == STRATEGY_EXHAUSTIVE) {
         exhaustive_begin(&search->exhaustive);

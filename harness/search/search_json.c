@@ -73,6 +73,8 @@ json_t *tally_json(const struct search *search) {
 json_t *schedule_json(const struct choice_space *space, const struct schedule *schedule) {
     json_t *calls = json_array(), *lines = json_array();
     char line[SCHEDULE_LINE];
+    if (schedule->workload.settings[0])
+        json_array_append_new(calls, json_sprintf("settings %s", schedule->workload.settings));
     for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
         for (int each = 0; each < schedule->workload.threads[thread].count; each++)
             json_array_append_new(

@@ -237,6 +237,11 @@ static bool shrink_call_numbers(struct shrink *shrink, int thread, int place) {
 
 static bool shrink_numbers(struct shrink *shrink) {
     bool rounder = false;
+    if (shrink->best.workload.settings[0]) {
+        trial_begin(shrink);
+        shrink->trial.workload.settings[0] = '\0';
+        rounder = shrink_try(shrink);
+    }
     for (int thread = 0; thread < WORKLOAD_THREADS_ALL; thread++)
         for (int place = 0; place < shrink->best.workload.threads[thread].count; place++)
             rounder |= shrink_call_numbers(shrink, thread, place);

@@ -18,6 +18,7 @@ int call_word_find(const char *const *words, const char *word) {
 
 void workload_copy(struct workload *to, const struct workload *from) {
     to->clients = from->clients;
+    memcpy(to->settings, from->settings, sizeof to->settings);
     for (int each = 0; each < WORKLOAD_THREADS_ALL; each++) {
         const struct workload_thread *thread = &from->threads[each];
         to->threads[each].count = thread->count;
@@ -146,9 +147,22 @@ static bool options_read(char *words, struct planned_call *planned, const char *
     return true;
 }
 
+static bool settings_line_read(struct workload *workload, const char *words) {
+    snprintf(workload->settings, sizeof workload->settings, "%s", words);
+    if (strlen(words) >= sizeof workload->settings) return false;
+    for (const char *word = words, *end; *word; word = end + strspn(end, " ")) {
+        end = word + strcspn(word, " ");
+        const char *equals = memchr(word, '=', (size_t)(end - word));
+        if (!equals || equals == word || equals + 1 == end) return false;
+    }
+    return words[0] != '\0';
+}
+
 bool workload_line_read(struct workload *workload, const char *line, const char **reason) {
     int client, thread, lock, resource, used = 0, more = 0;
     char verb[16], mode[16], rest[WORKLOAD_LINE];
+    *reason = "settings are: settings NAME=VALUE ...";
+    if (strncmp(line, "settings ", 9) == 0) return settings_line_read(workload, line + 9);
     *reason = "a call is: client-N thread-N: acquire|release|renew|is_held lock-N resource-N MODE ..., or: work MS";
     if (sscanf(line, "client-%d thread-%d: %15s%n", &client, &thread, verb, &used) != 3 || used == 0) return false;
     int place = call_word_find(CALL_VERBS, verb);

@@ -11,6 +11,8 @@
  * when N messages of its client have gone on), an acquire "over". A release that ends with "again" is asked only if the
  * one before it has failed.
  *
+ * "settings capacity=1" says what all programs are opened with.
+ *
  * A thread makes its next call when the one before is answered. What stands between an acquire that was not granted and
  * its release is left out, with both. */
 #pragma once
@@ -20,7 +22,7 @@
 
 enum { WORKLOAD_CLIENTS = 4, WORKLOAD_THREADS = THREADS_PER_CLIENT, WORKLOAD_CALLS = 12 };
 enum { WORKLOAD_THREADS_ALL = WORKLOAD_CLIENTS * WORKLOAD_THREADS };
-enum { WORKLOAD_FORM = 96, WORKLOAD_LINE = 320 };
+enum { WORKLOAD_FORM = 96, WORKLOAD_LINE = 320, WORKLOAD_SETTINGS = 160 };
 
 struct planned_call {
     struct call call;        /* client and thread are where it stands; `form` belongs to the offer or to the workload */
@@ -40,6 +42,7 @@ struct workload_thread {
 struct workload {
     struct workload_thread threads[WORKLOAD_THREADS_ALL]; /* by workload_thread_number */
     int clients;
+    char settings[WORKLOAD_SETTINGS]; /* of all programs: "capacity=1 retries=0"; empty: the library's own */
 };
 
 static inline int workload_thread_number(int client, int thread) {
@@ -57,7 +60,7 @@ struct planned_call *workload_call_add(struct workload *workload, int client, in
 
 /* Writes a call as a line without its end. Returns the buffer. */
 const char *workload_line_write(const struct planned_call *call, char line[WORKLOAD_LINE]);
-/* Adds the call of a line. False: *reason says what is wrong with it. */
+/* Adds the call or the settings of a line. False: *reason says what is wrong with it. */
 bool workload_line_read(struct workload *workload, const char *line, const char **reason);
 
 /* The words of a mode, a wait, a lease, a call and its outcome in the protocol and in schedule files; NULL-terminated

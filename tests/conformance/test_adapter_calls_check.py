@@ -173,6 +173,11 @@ VERSION_3 = [  # a check, a mistake that it finds, and a part of its message
         FORGETS,
         "release with a context that had ended was answered unknown (CancelledError), and the release after it refused",
     ),
+    (
+        "opens_with_settings",
+        ("        self.token = token\n", "        self.token = token if self.library.capacity > 1 else None\n"),
+        "it answered refused (this object has no lock): it had the lock, and capacity is 1",
+    ),
     ("tells_of_a_loss", MUTE, "its lock was taken away, and no notice came within"),
 ]
 

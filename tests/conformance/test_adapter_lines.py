@@ -50,6 +50,7 @@ FULL_3 = {
     "protocol": 3,
     "cancels": ["release", "renew"],
     "loss_notice": "lease",
+    "settings": [{"name": "capacity", "values": [100, "none"]}],
     "over": ["acquire", "release", "renew"],
 }
 # What a hello has in the place of what is right, and a part of the message.
@@ -59,6 +60,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"cancels": ["release"]}, "its hello has the unknown key 'cancels'"),
     ({"protocol": 3, "cancels": ["acquire"]}, "cancels must be a list of calls, of release, renew"),
     ({"protocol": 3, "loss_notice": "soon"}, "loss_notice must be one of never, renewal, lease"),
+    ({"protocol": 3, "settings": [{"name": "a b", "values": [1]}]}, "settings must be a list of at most 6 objects"),
+    ({"protocol": 3, "settings": [{"name": "a", "values": []}]}, "settings must be a list of at most 6 objects"),
     ({"protocol": 3, "over": True}, "over must be a list of calls, of acquire, release, renew"),
     ({"owner": None}, "owner must be one of thread, object, thread-object"),
     ({"owner": "process"}, "owner must be one of thread, object, thread-object"),

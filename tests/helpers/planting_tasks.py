@@ -20,7 +20,10 @@ HELLO_2 = {
     "forms": [{"form": "lock", "wait": ["none", "time", "forever"], "lease": ["given", "default"]},
               {"form": "watched", "wait": ["none", "time", "forever"], "lease": ["renewed"], "operations": []}],
 }
-HELLO_3 = {"loss_notice": "renewal", "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
+HELLO_3 = {
+    "settings": [{"name": "capacity", "values": [100, 1]}], "loss_notice": "renewal",
+    "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"],
+}
 DELETE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
 EXTEND = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('pexpire', KEYS[1], ARGV[2]) or 0"
 class NotHeld(Exception):
@@ -40,6 +43,7 @@ class Lock:
             self.library.give_back(self.name, token)
             raise
         self.token = token
+        self.library.cache(self)
         return True
     def watch(self, lease_ms):
         self.watchdog = asyncio.create_task(self.renew(lease_ms))
@@ -72,7 +76,12 @@ class Lock:
 class Library:
     async def open(self, question):
         self.path, self.lease_ms, self.tasks = question["nodes"][0]["unix"], question["lease_ms"], set()
-        self.locks = []
+        self.locks, self.cached = [], []
+        self.capacity = question.get("settings", {}).get("capacity", 100)
+    def cache(self, lock):
+        self.cached = [each for each in self.cached if each is not lock] + [lock]
+        while len(self.cached) > self.capacity and (idle := [each for each in self.cached if each.token is None]):
+            self.cached.remove(idle[0])
     async def ask(self, command, *words, **options):  # a connection for each call
         async with Redis(unix_socket_path=self.path, socket_timeout=1, retry=Retry(NoBackoff(), 0)) as link:
             return await getattr(link, command)(*words, **options)
@@ -82,7 +91,7 @@ class Library:
     async def forget(self):
         for lock in self.locks:
             lock.stop()
-        self.locks.clear()
+        self.locks.clear(), self.cached.clear()
     def give_back(self, name, token):
         task = asyncio.create_task(self.delete(name, token))
         self.tasks.add(task)
@@ -109,6 +118,10 @@ asyncio.run(Program(Library(), NotHeld, HELLO, HELLO_2, HELLO_3).serve())
 
 VERSION_2 = ("HELLO, HELLO_2, HELLO_3", "HELLO, HELLO_2")
 ASKS = 'await self.library.ask("eval", '
+EVICTS = (  # spring-integration #11044: a full cache forgets what is held
+    "if each.token is None]):\n            self.cached.remove(idle[0])\n",
+    "]):\n            self.cached.remove(idle[0])\n            idle[0].token = None\n",
+)
 MUTE = ("                self.library.lost(self)\n", "")  # the watchdog ends without a word
 FORGETS = (  # redis-py #3847: the token is given up before the server has confirmed the release
     f"        done = {ASKS}DELETE, 1, self.name, token)\n        self.token = None\n",

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from lockstorm.locks.adapter import AdapterProgram, adapter_facts
-from tests.helpers.planting_tasks import ASKS, FORGETS, MUTE, VERSION_2, plant_tasks
+from lockstorm.search.replay import replay_library
+from lockstorm.search.schedule_file import parse_library_schedule
+from tests.helpers.planting_tasks import ASKS, EVICTS, FORGETS, MUTE, VERSION_2, plant_tasks
 from tests.helpers.searching import library_plan, search_json
 
 SHRUGS = (  # a renewal that ends takes the lock for lost
@@ -57,6 +59,19 @@ def test_a_renewal_that_was_cancelled_does_not_give_the_lock_up(tmp_path: Path) 
 def test_notices_of_loss(tmp_path: Path, mistakes: list[tuple[str, str]]) -> None:
     result = searched(plant_tasks(tmp_path, *mistakes), schedules=600, require="loss")
     assert result["exit"] == 1 and result["found"]["violates"] == ["loss"], result["sentence"]
+
+
+@pytest.mark.lengthy("plays a search, and a replay")
+def test_settings_are_drawn_and_belong_to_the_schedule(tmp_path: Path) -> None:
+    """A cache of one lock is full when a client holds two."""
+    result = searched(plant_tasks(tmp_path, EVICTS), schedules=800, faults="none", require="ownership")
+    assert result["exit"] == 1 and result["found"]["violates"] == ["ownership"], result["sentence"]
+    found = result["found"]
+    assert found["workload"][0] == "settings capacity=1"
+    again = replay_library(parse_library_schedule(found["file"], "found"), "found")
+    assert again.violates == found["violates"]
+    without = found["file"].replace("settings capacity=1", "settings capacity=100")
+    assert replay_library(parse_library_schedule(without, "without"), "without").violates == []
 
 
 @pytest.mark.lengthy("plays a hundred schedules")

@@ -28,14 +28,16 @@ GIVEN_MS = 20_000  # a lease that differs from the lock's usual one
 class CallProgram:
     """A copy of the program that speaks version 2. Asks for a thread and a lock object; `mode` is one that excludes."""
 
-    def __init__(self, bench: AdapterBench, permits: int = 1, lease_ms: int = LONG_LEASE_MS) -> None:
+    def __init__(
+        self, bench: AdapterBench, permits: int = 1, lease_ms: int = LONG_LEASE_MS, **more: dict[str, int | str]
+    ) -> None:
         self.bench, self.facts = bench, bench_facts(bench)
         self.mode = next(mode for mode in ("exclusive", "write", "permits", "read") if mode in self.facts.modes)
         self.program: AdapterProgram = bench.start_bare()
         self.program.hello(NEWEST)
         self.try_ms = bench.try_ms
         self.lease_ms = lease_at_least(bench.entry, lease_ms)
-        self.program.send("open", **bench.options(lease_ms, permits=permits))
+        self.program.send("open", **bench.options(lease_ms, permits=permits), **more)
         must_answer(self.take(ANSWER_LIMIT_S, "open"), "ok", "the nodes are there")
 
     def send(self, verb: str, thread: int = 1, lock: int = 1, **more: object) -> int:
@@ -244,6 +246,15 @@ def tells_of_a_loss(bench: AdapterBench) -> None:
         raise ProtocolError(f"its lock was taken away, and no notice came within {ANSWER_LIMIT_S:g} s")
 
 
+def opens_with_settings(bench: AdapterBench) -> None:
+    """version 3: it opens with each value of its settings"""
+    for setting in bench_facts(bench).settings:
+        for value in setting.values:
+            one = CallProgram(bench, settings={setting.name: value})
+            one.granted(f"the lock is free, and {setting.name} is {value}")
+            must_answer(one.ask("release"), "ok", f"it had the lock, and {setting.name} is {value}")
+
+
 # --- forms, leases, modes ---
 
 
@@ -411,6 +422,7 @@ def checks_of_calls(facts: AdapterFacts) -> list[Check]:
         ("permits" in facts.modes, counts_permits),
         (facts.cancel, cancels),
         (len(facts.over) > 0, asks_after_an_end),
+        (len(facts.settings) > 0, opens_with_settings),
         (facts.loss_notice != "never" and facts.lease_key != "", tells_of_a_loss),
         (True, forgets),
     ]

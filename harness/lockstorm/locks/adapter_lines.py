@@ -30,6 +30,8 @@ Mode = Literal["exclusive", "read", "write", "permits"]
 Wait = Literal["none", "time", "forever"]
 Lease = Literal["given", "renewed", "endless", "default"]
 Reentry = Literal["same", "write-read"]
+WORD = r"^[^ =#]{1,23}$"
+SETTINGS_MOST = 6
 LossNotice = Literal["never", "renewal", "lease"]
 Cancelled = Literal["release", "renew"]  # besides acquires
 Ended = Literal["acquire", "release", "renew"]
@@ -73,6 +75,16 @@ class AcquireForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         ]
         | None
     ) = None
+
+
+class AdapterSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the library can be opened with."""
+
+    name: Annotated[str, Meta(pattern=WORD)]
+    values: Annotated[
+        tuple[int | Annotated[str, Meta(pattern=WORD)], ...],
+        Meta(min_length=1, max_length=6, description="The library's own comes first."),
+    ]
 
 
 class AdapterHello(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -149,6 +161,10 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
     cancels: Annotated[
         tuple[Cancelled, ...], Meta(description="Version 3: calls that can be cancelled, besides acquires.")
     ] = ()
+    settings: Annotated[
+        tuple[AdapterSetting, ...],
+        Meta(max_length=SETTINGS_MOST, description="Version 3: settings of the library that a search draws."),
+    ] = ()
     loss_notice: Annotated[
         LossNotice,
         Meta(
@@ -221,6 +237,20 @@ _KEYS: Rule = (
     (lambda value: isinstance(value, list) and all(isinstance(each, str) and each.strip("* ") for each in value)),
     "a list of keys of the server, which may contain {resource} and end with *",
 )
+
+
+def _is_setting(value: Any) -> bool:
+    try:
+        msgspec.convert(value, AdapterSetting)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+_SETTINGS: Rule = (
+    (lambda value: isinstance(value, list) and len(value) <= SETTINGS_MOST and all(map(_is_setting, value))),
+    f"a list of at most {SETTINGS_MOST} objects with a name and up to 6 values, which are numbers or words",
+)
 _FORMS: Rule = (lambda value: isinstance(value, list) and len(value) > 0), "a list of objects, at least one"
 FORM_KEYS: dict[str, Rule] = {
     "form": _TEXT,
@@ -268,6 +298,7 @@ HELLO_KEYS_3: dict[str, Rule] = {
     "protocol": ((lambda value: value == 3), "3, the version that it speaks"),
     "cancels": _some("calls", get_args(Cancelled)),
     "loss_notice": _one_of(LossNotice),
+    "settings": _SETTINGS,
     "over": _some("calls", get_args(Ended)),
 }
 KEYS_OF_VERSION = {1: HELLO_KEYS, 2: HELLO_KEYS_2, 3: HELLO_KEYS_3}

@@ -44,6 +44,9 @@ class AskOpen(Question, tag="open"):
             extra_json_schema={"items": {"$ref": "#/definitions/Node"}},
         ),
     ]
+    settings: Annotated[
+        dict[str, int | str], Meta(description="Version 3: values of settings in hello; absent: the library's own.")
+    ] = LEFT_OUT
     master: Annotated[
         str, Meta(description="With the topology sentinel: the name by which sentinels know the master.")
     ] = LEFT_OUT
