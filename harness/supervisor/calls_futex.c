@@ -71,6 +71,7 @@ static void wait_for_wake(const struct program_call *call, uint32_t bits) {
     held->word = word;
     held->expected = value;
     held->bits = bits;
+    held_call_look_if_over(held);
 }
 
 /* Wakes some, and moves others from one word to another. */

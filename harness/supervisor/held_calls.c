@@ -42,13 +42,17 @@ static void held_call_remove(struct held_call *held) {
 
 enum { LOOKS_MOST = 200, LOOK_NS = CLOCK_NS_PER_MS };
 
-void held_call_add_look(const struct program_call *call) {
-    struct supervisor *supervisor = call->supervisor;
+/* Counts a look. True: it takes time. */
+static bool look_takes_time(struct supervisor *supervisor) {
     if (supervisor->looked_ns != supervisor->clock.mono_ns) supervisor->looks = 0;
     supervisor->looked_ns = supervisor->clock.mono_ns;
+    return ++supervisor->looks >= LOOKS_MOST;
+}
+
+void held_call_add_look(const struct program_call *call) {
     struct held_call *held = held_call_add(call, HELD_LOOK);
-    if (++supervisor->looks < LOOKS_MOST) held_call_ready(held, END_PASS, 0);
-    else held->deadline_ns = supervisor->clock.mono_ns + LOOK_NS;
+    if (!look_takes_time(call->supervisor)) held_call_ready(held, END_PASS, 0);
+    else held->deadline_ns = call->supervisor->clock.mono_ns + LOOK_NS;
 }
 
 bool held_call_add_fd(struct held_call *held, int fd, short events) {
@@ -338,6 +342,13 @@ static int64_t held_call_late_ns(const struct held_call *held) {
 
 static int64_t held_call_due_ns(const struct held_call *held) {
     return held_call_deadline_of(held) + held_call_late_ns(held);
+}
+
+void held_call_look_if_over(struct held_call *held) {
+    struct supervisor *supervisor = held->call.supervisor;
+    if (held_call_deadline_of(held) > supervisor->clock.mono_ns || !look_takes_time(supervisor)) return;
+    held->by_wall_clock = false;
+    held->deadline_ns = supervisor->clock.mono_ns + LOOK_NS;
 }
 
 int64_t held_calls_next_deadline_ns(const struct supervisor *supervisor) {

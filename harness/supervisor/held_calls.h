@@ -53,6 +53,8 @@ struct held_call *held_call_add(const struct program_call *call, enum held_kind 
  * carries it out then. A program that does nothing else waits actively: the 200th look at the same time takes a
  * millisecond, so that its partners get their turns and time goes on. */
 void held_call_add_look(const struct program_call *call);
+/* A wait whose deadline is over when it begins is such a look, too; BEAM's schedulers wait for futexes so. */
+void held_call_look_if_over(struct held_call *held);
 /* Holds a call that has not been handled until its thread has its turn; the order is that of becoming ready. */
 void held_call_add_turn(const struct program_call *call, uint64_t order);
 /* Adds a duplicate of a descriptor; false, and the call is refused with EBADF, when it is not open. */

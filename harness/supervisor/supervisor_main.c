@@ -213,11 +213,30 @@ static void end_by(int number) {
     raise(number);
 }
 
+static struct supervisor supervisor;
+
+/* Its program ends first: without a supervisor its calls would fail, which it must not see. */
+static void on_end(int number) {
+    for (int each = 0; each < PROGRAM_PROCESSES; each++) {
+        pid_t pid = supervisor.program.processes[each].pid;
+        if (pid > 0) kill(pid, SIGKILL);
+    }
+    if (supervisor.root > 0) kill(supervisor.root, SIGKILL);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch_for_end(void) {
+    static const int ENDS[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t each = 0; each < sizeof ENDS / sizeof ENDS[0]; each++)
+        if (signal(ENDS[each], on_end) == SIG_IGN) signal(ENDS[each], SIG_IGN); /* as nohup asks for */
+}
+
 int main(int argc, char **argv) {
-    static struct supervisor supervisor;
     struct supervisor_arguments arguments = {.task = -1};
     if (!parse_arguments(argc, argv, &arguments)) return USAGE;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    watch_for_end();
     supervisor.trace = trace_open(&arguments);
     if (arguments.trace && !supervisor.trace) return USAGE;
     supervisor.random = random_split((uint64_t)arguments.seed, 0);

@@ -232,7 +232,8 @@ static bool turns_are_over(const struct supervisor *supervisor) {
 static bool may_go_on(struct supervisor *supervisor, uint64_t calls, uint64_t spins) {
     bool endless = supervisor->calls - calls > CALLS_MOST || supervisor->spins - spins > SPINS_MOST;
     if (endless && supervisor->must_rest)
-        supervisor_give_up(supervisor, "the program goes on and on without waiting for anything");
+        supervisor_give_up(supervisor, "the program goes on and on without waiting for anything (a runtime that waits "
+                                       "actively has to be told not to: BEAM by +sbwt none)");
     return !supervisor->reason[0] && !turns_are_over(supervisor);
 }
 

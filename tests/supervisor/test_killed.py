@@ -108,6 +108,19 @@ def test_whoever_is_killed_nothing_is_left(victim: str, tmp_path: Path) -> None:
         assert "Traceback" not in said
 
 
+def test_a_program_does_not_notice_that_its_supervisor_is_ended() -> None:
+    running = subprocess.Popen(supervisor_command(sys.executable, "-c", ALONE), stderr=subprocess.PIPE, text=True)
+    program = child_of(running.pid)
+    limit = HangLimit(LIMIT_S)
+    while len(os.listdir(f"/proc/{program}/task")) < 2:
+        assert not limit.is_over(), "it has no thread"
+        time.sleep(0.01)
+    running.terminate()
+    _, said = running.communicate(timeout=600)
+    assert (running.returncode, said) == (-signal.SIGTERM, "")
+    assert not Path(f"/proc/{program}").exists() or "Z" in Path(f"/proc/{program}/stat").read_text()
+
+
 @pytest.mark.parametrize("victim", ["supervisor", "program"])
 def test_alone(victim: str) -> None:
     command = supervisor_command(sys.executable, "-c", ALONE)
