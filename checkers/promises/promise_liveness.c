@@ -3,8 +3,11 @@
  * acquire was under way, no call may have had a hold, nothing was granted and nothing was disturbed. Judged at each
  * later EVENT_IDLE, and, because nothing happens between an EVENT_IDLE and the event after it, also there: a library
  * that sleeps through its whole wait shows itself at no other moment. A wait that has a limit counts up to it.
- * What a cancelled acquire left in the way is `cancel`, what a refused one left whose messages were late or lost is
- * `refusal`.
+ * Where a release wakes waiters (`told`) and nothing struck before, the bound is 100 ms and a timer of the library,
+ * from a release that was answered ok. All that was granted has to be given back by then, the lease key, if there is
+ * one, has to be seen absent after it, and no other acquire that waited may have ended since that release was asked: it
+ * may have taken the wake-up. What a cancelled acquire left in the way is `cancel`, what a refused one left whose
+ * messages were late or lost is `refusal`.
  *
  * Not judged after a fault of a server other than a standstill, or of clocks; of a client that had a message lost or
  * answered with an error, or that closed a connection because a message on it was late; and beside other clients that
@@ -80,6 +83,36 @@ static void break_liveness(struct promise_pass *pass, const struct promise_call 
                   promise == PROMISE_LIVENESS ? "" : ", since another acquire was not granted");
 }
 
+enum { WAKE_UP_MS = 100 };
+
+/* The stamp of the release that has to wake a waiter; PROMISE_ALWAYS: that is not known. */
+static int64_t woken_from_ns(const struct promise_pass *pass, const struct promise_resource *resource) {
+    const struct promise_call *release = NULL;
+    uint32_t ended = 0; /* the latest answer to an acquire that had waited in vain */
+    if (!pass->facts->told || pass->facts->nodes > 1 || pass->disturbance_count > 0) return PROMISE_ALWAYS;
+    for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
+        if (!call->ask || call->resource != resource) continue;
+        const struct call *asked = &call->ask->asked;
+        bool ok = call->answer && pass->events[call->answer].outcome == OUTCOME_OK;
+        bool waits = asked->verb == CALL_ACQUIRE && asked->wait != WAIT_NONE;
+        if (may_hold(call->owner) || (!call->answer && (!waits || call->cancelled))) return PROMISE_ALWAYS;
+        if (waits && call->answer && !ok && call->answer > ended) ended = call->answer;
+        if (asked->verb == CALL_RELEASE && ok && (!release || call->answer > release->answer)) release = call;
+    }
+    bool seen = release && (!pass->facts->lease_key || resource->absent > release->answer);
+    return seen && &pass->events[ended] < release->ask ? pass->events[release->answer].at_ns : PROMISE_ALWAYS;
+}
+
+static void check_wake_up(struct promise_pass *pass, struct promise_resource *resource,
+                          const struct promise_call *waiter, int64_t idle_until_ns) {
+    int64_t woken_ns = woken_from_ns(pass, resource), bound_ms = WAKE_UP_MS + timer_ms(pass);
+    int64_t from_ns = latest(woken_ns, waiter->ask->at_ns), limit_ns = wait_limit_ns(waiter);
+    int64_t until_ns = limit_ns < idle_until_ns ? limit_ns : idle_until_ns;
+    if (woken_ns == PROMISE_ALWAYS || woken_ns == resource->woken_ns || until_ns <= after_ms(from_ns, bound_ms)) return;
+    resource->woken_ns = woken_ns;
+    break_liveness(pass, waiter, bound_ms, from_ns, until_ns);
+}
+
 /* What is known stays so until then. */
 static void check_waits_until(struct promise_pass *pass, int64_t idle_until_ns) {
     for (uint32_t at = 0; at < pass->resource_count; at++) {
@@ -88,12 +121,16 @@ static void check_waits_until(struct promise_pass *pass, int64_t idle_until_ns) 
         const struct promise_call *waiter = unhindered_waiter(pass, resource->resource);
         if (!waiter || servers_are_unreliable(pass) || !have_traces_ended(pass, resource->resource, idle_until_ns)) {
             resource->idle_ns = PROMISE_ALWAYS;
+            if (waiter) check_wake_up(pass, resource, waiter, idle_until_ns);
             continue;
         }
         if (resource->idle_ns == PROMISE_ALWAYS) resource->idle_ns = traces_end_ns(pass, resource->resource);
         int64_t from_ns = resource->idle_ns > waiter->ask->at_ns ? resource->idle_ns : waiter->ask->at_ns;
         int64_t limit_ns = wait_limit_ns(waiter), until_ns = limit_ns < idle_until_ns ? limit_ns : idle_until_ns;
-        if (until_ns <= after_ms(from_ns, bound_ms)) continue;
+        if (until_ns <= after_ms(from_ns, bound_ms)) {
+            check_wake_up(pass, resource, waiter, idle_until_ns);
+            continue;
+        }
         break_liveness(pass, waiter, bound_ms, from_ns, until_ns);
         resource->idle_ns = idle_until_ns;
     }

@@ -44,7 +44,8 @@ struct promise_resource *resource_of(struct promise_pass *pass, int number) {
         if (pass->resources[at].resource == number) return &pass->resources[at];
     assert(pass->resource_count < pass->count);
     struct promise_resource *resource = &pass->resources[pass->resource_count++];
-    *resource = (struct promise_resource){.resource = number, .absent_ns = INT64_MIN, .idle_ns = PROMISE_ALWAYS};
+    *resource = (struct promise_resource){
+        .resource = number, .absent_ns = INT64_MIN, .woken_ns = INT64_MIN, .idle_ns = PROMISE_ALWAYS};
     return resource;
 }
 

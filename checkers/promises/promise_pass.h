@@ -79,6 +79,7 @@ struct promise_resource {
     int resource;
     int64_t absent_ns;  /* when its lease key was last seen to be absent; INT64_MIN: never */
     uint32_t absent;    /* that event */
+    int64_t woken_ns;   /* the release that should have woken a waiter which was missed; INT64_MIN: none */
     int64_t idle_ns;    /* since then it is free, somebody waits, nothing disturbs; PROMISE_ALWAYS: not so */
     int64_t longest_ms; /* the longest lease that was asked for */
     int64_t token;      /* the greatest of its grants */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 const char *const LIBRARY_TOPOLOGIES[] = {"single", "sentinel", "cluster", NULL};
+static const char *const TOLD[] = {"push", "blocking-pop", "in-server", NULL}; /* `waits`: a release wakes a waiter */
 
 static bool wrong(char *reason, const char *key) {
     snprintf(reason, OFFER_REASON, "hello: %s is not what protocol 2 allows there", key);
@@ -107,6 +108,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     int owner_place = owner ? call_word_find(OWNERS, json_string_value(owner)) : 0;
     *offer =
         (struct library_offer){.modes = 1U << MODE_EXCLUSIVE, .threads = (int)offer_number_of(hello, "threads", 1)};
+    const char *waits = json_string_value(json_object_get(hello, "waits"));
     text_of(hello, "name", offer->name);
     text_of(hello, "version", offer->version);
     text_of(hello, "lease_key", offer->lease_key);
@@ -126,6 +128,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .validity = json_is_true(json_object_get(hello, "validity")),
                                           .lease_key = offer->lease_key[0] != '\0',
                                           .transactions = service && strcmp(service, "postgres") == 0,
+                                          .told = waits && call_word_find(TOLD, waits) >= 0,
                                           .parts = json_is_true(json_object_get(hello, "parts")),
                                           .nodes = (int)offer_number_of(hello, "nodes", 1),
                                           .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),

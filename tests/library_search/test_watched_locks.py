@@ -15,6 +15,14 @@ FOUND = paths.ROOT / "tests" / "library_search" / "found"
 # The watchdog does not ask whose the key is.
 BLIND = {"RENEW, 1, self.name, value,": "\"return redis.call('pexpire', KEYS[1], ARGV[1])\", 1, self.name,"}
 
+PUBLISHES = " redis.call('publish', KEYS[1], 'free') return 1"
+SILENT = {PUBLISHES: " return 1"}  # a release publishes nothing
+EARLY = {  # it publishes before it deletes
+    **SILENT,
+    "        return self.link.eval(RELEASE": """        self.link.publish(self.name, "free")
+        return self.link.eval(RELEASE""",
+}
+
 
 @pytest.mark.lengthy("plays 150 schedules")
 def test_the_right_lock_is_not_accused(tmp_path: Path) -> None:
@@ -27,6 +35,14 @@ def test_a_renewal_that_asks_no_owner_is_found(tmp_path: Path) -> None:
     result = search_json(library_plan(plant_watched(tmp_path, BLIND), schedules=400, seed=3))
     assert result["exit"] == 1 and result["found"]["violates"] == ["ownership"], result["sentence"]
     assert "which holds nothing, extended the lease of" in result["sentence"]
+
+
+@pytest.mark.lengthy("plays up to fifty schedules")
+@pytest.mark.parametrize("mistake", [SILENT, EARLY], ids=["silent", "early"])
+def test_a_release_that_wakes_nobody_is_found(tmp_path: Path, mistake: dict[str, str]) -> None:
+    """The waiter sleeps until the lease would have ended: two leases are allowed only where something was struck."""
+    result = search_json(library_plan(plant_watched(tmp_path, mistake), schedules=50))
+    assert result["exit"] == 1 and result["found"]["violates"] == ["liveness"], result["sentence"]
 
 
 @pytest.mark.parametrize(("changes", "violates"), [(BLIND, ["ownership", "renewal"]), ({}, [])], ids=["blind", "right"])
