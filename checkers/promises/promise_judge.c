@@ -4,7 +4,7 @@
 
 extern const struct promise_rule PROMISE_RULE_MUTUAL_EXCLUSION, PROMISE_RULE_OWNERSHIP, PROMISE_RULE_LEASE,
     PROMISE_RULE_VALIDITY, PROMISE_RULE_WAIT, PROMISE_RULE_TOKEN, PROMISE_RULE_LIVENESS, PROMISE_RULE_RESIDUE,
-    PROMISE_RULE_ANSWER, PROMISE_RULE_WATCHDOG, PROMISE_RULE_RELEASE, PROMISE_RULE_LOSS;
+    PROMISE_RULE_ANSWER, PROMISE_RULE_WATCHDOG, PROMISE_RULE_RELEASE, PROMISE_RULE_LOSS, PROMISE_RULE_FAIRNESS;
 
 /* In the order in which they are called. */
 static const struct promise_rule *const RULES[] = {
@@ -12,6 +12,7 @@ static const struct promise_rule *const RULES[] = {
     &PROMISE_RULE_VALIDITY,         &PROMISE_RULE_WAIT,      &PROMISE_RULE_TOKEN,
     &PROMISE_RULE_LIVENESS,         &PROMISE_RULE_RESIDUE,   &PROMISE_RULE_ANSWER,
     &PROMISE_RULE_WATCHDOG,         &PROMISE_RULE_RELEASE,   &PROMISE_RULE_LOSS,
+    &PROMISE_RULE_FAIRNESS,
 };
 
 /* An execution whose server is not known counts for all of them. */
@@ -87,6 +88,7 @@ const char *promise_name(enum promise promise) {
         [PROMISE_RELEASE] = "release",
         [PROMISE_LOSS] = "loss",
         [PROMISE_LIVENESS] = "liveness",
+        [PROMISE_FAIRNESS] = "fairness",
         [PROMISE_RESIDUE] = "residue",
         [PROMISE_ANSWER] = "answer",
     };

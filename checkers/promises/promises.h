@@ -44,6 +44,7 @@ struct library_facts {
     bool lease_key;           /* EVENT_LEASE reads a key that every hold of the resource needs */
     bool lenient_release;     /* documented: a release by somebody who holds nothing may be answered ok */
     bool transactions;        /* what one client has begun at a server may hold up another one's command there */
+    bool fair;                /* it grants in the order of requests */
     bool told;                /* a release wakes a waiter: waiters need not poll */
     bool parts;               /* a waiter may hold some of what the lock is made of, with their lease */
     int nodes;                /* a hold needs a majority of so many servers; 0 means 1 */
@@ -133,6 +134,7 @@ enum promise {
     PROMISE_RELEASE,
     PROMISE_LOSS,
     PROMISE_LIVENESS,
+    PROMISE_FAIRNESS,
     PROMISE_RESIDUE,
     PROMISE_ANSWER,
     PROMISES

@@ -128,6 +128,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .validity = json_is_true(json_object_get(hello, "validity")),
                                           .lease_key = offer->lease_key[0] != '\0',
                                           .transactions = service && strcmp(service, "postgres") == 0,
+                                          .fair = json_is_true(json_object_get(hello, "fair")),
                                           .told = waits && call_word_find(TOLD, waits) >= 0,
                                           .parts = json_is_true(json_object_get(hello, "parts")),
                                           .nodes = (int)offer_number_of(hello, "nodes", 1),

@@ -234,7 +234,8 @@ static void links_number(struct library_world *world, int number) {
     for (int node = 0; node < world->settings.nodes; node++)
         for (int each = 0; each < client->link_count; each++) {
             struct library_link *link = &client->links[each];
-            if (link->node != node || link->number >= 0 || link->requests.count == 0) continue;
+            bool used = link->requests.count > 0 || link->answers.count > 0; /* a push on one that only listens */
+            if (link->node != node || link->number >= 0 || !used) continue;
             link->number = client->links_used < LIBRARY_LINKS ? client->links_used++ : link_number_free(client);
         }
 }

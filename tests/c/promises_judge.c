@@ -81,6 +81,7 @@ static void read_fact(const char *word) {
     else if (!strcmp(word, "lenient-release")) facts.lenient_release = true;
     else if (!strcmp(word, "parts")) facts.parts = true;
     else if (!strcmp(word, "told")) facts.told = true;
+    else if (!strcmp(word, "fair")) facts.fair = true;
     else if (!strcmp(word, "transactions")) facts.transactions = true;
     else fail("no fact: %s", word);
 }

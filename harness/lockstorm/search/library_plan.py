@@ -26,6 +26,7 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "release": "a release that failed can be asked once more",
     "loss": "a notice comes in time if the lock is lost, and only then",
     "liveness": "who waits for a lock that is free gets it",
+    "fairness": "a lock that says that it is fair grants in the order of the requests",
     "residue": "nothing is left at the servers when everything has ended",
     "answer": "every call is answered",
 }
