@@ -63,8 +63,10 @@ static bool may_be_anothers(const struct promise_pass *pass, const struct promis
 
 static void check_given_back(struct promise_pass *pass) {
     const struct call_event *event = pass->event;
-    int64_t ends_ns = key_ends_ns(event), grain_ns = after_ms(0, grain_ms(pass));
-    if (servers_of(pass) > 1 || pass->facts->parts || !pass->facts->lease_key || pass->clock || pass->data) return;
+    int64_t ends_ns = key_ends_ns(event), grain_ns = after_ms(0, 2); /* servers count whole milliseconds */
+    if (servers_of(pass) > 1 || pass->facts->parts || ends_ns == 0 || !pass->facts->lease_key || pass->clock ||
+        pass->data)
+        return;
     for (struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
         if (!call->ask || !call->key_ends_ns || call->resource->resource != event->resource || !call->answer) continue;
         const struct promise_owner *owner = call->owner;
