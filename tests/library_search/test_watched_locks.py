@@ -23,6 +23,12 @@ EARLY = {  # it publishes before it deletes
         return self.link.eval(RELEASE""",
 }
 
+# It says that it is fair, and its waiters poll.
+POLLS = {
+    "ears.get_message(timeout=rest)": "time.sleep(0.05)",
+    '"waits": "push"': '"waits": "polling", "fair": True',
+}
+
 
 @pytest.mark.lengthy("plays 150 schedules")
 def test_the_right_lock_is_not_accused(tmp_path: Path) -> None:
@@ -43,6 +49,12 @@ def test_a_release_that_wakes_nobody_is_found(tmp_path: Path, mistake: dict[str,
     """The waiter sleeps until the lease would have ended: two leases are allowed only where something was struck."""
     result = search_json(library_plan(plant_watched(tmp_path, mistake), schedules=50))
     assert result["exit"] == 1 and result["found"]["violates"] == ["liveness"], result["sentence"]
+
+
+@pytest.mark.lengthy("plays up to two hundred schedules")
+def test_a_lock_that_says_that_it_is_fair_and_polls_is_found(tmp_path: Path) -> None:
+    result = search_json(library_plan(plant_watched(tmp_path, POLLS), schedules=200))
+    assert result["exit"] == 1 and result["found"]["violates"] == ["fairness"], result["sentence"]
 
 
 @pytest.mark.parametrize(("changes", "violates"), [(BLIND, ["ownership", "renewal"]), ({}, [])], ids=["blind", "right"])
