@@ -20,10 +20,17 @@ static bool watchdog_may_wait(const struct promise_pass *pass, const struct prom
     return false;
 }
 
+/* May the owner have been silent for so long that its hold has ended, as the library documents it? */
+static bool was_silent(const struct promise_pass *pass, const struct promise_owner *owner) {
+    int64_t silence_ms = pass->facts->silence_ms;
+    return silence_ms > 0 && ms_of(disturbed_ns(pass, owner->client, owner->since_ns, PROMISE_ALWAYS)) >= silence_ms;
+}
+
 /* Does the hold that the owner was granted last until now? */
 static bool lasts(const struct promise_pass *pass, const struct promise_owner *owner) {
     if (pass->server_clock || pass->data) return false;
     if (owner->end_ns != PROMISE_ALWAYS && pass->now_ns >= owner->end_ns) return false;
+    if (was_silent(pass, owner)) return false;
     if (!owner->renewed) return true;
     if (watchdog_may_wait(pass, owner)) return false;
     int64_t lost_ns = disturbed_ns(pass, owner->client, owner->since_ns, PROMISE_ALWAYS);
@@ -35,6 +42,7 @@ const char *uncertainty_text(const struct promise_pass *pass, const struct promi
     if (pass->data) return "a server may have lost data";
     if (owner->least[mode] == 0) return owner->doubt ? owner->doubt : PROMISE_MAY_HAVE_ENDED;
     if (owner->end_ns != PROMISE_ALWAYS && pass->now_ns >= owner->end_ns) return "its lease was over";
+    if (was_silent(pass, owner)) return "it was silent for as long as the library documents that a hold lasts then";
     if (watchdog_may_wait(pass, owner)) return "its watchdog may have waited for a lost message";
     return "its lease may have been over: it, or a server, was disturbed for too long to renew it";
 }

@@ -49,7 +49,8 @@ struct library_facts {
     bool parts;               /* a waiter may hold some of what the lock is made of, with their lease */
     int nodes;                /* a hold needs a majority of so many servers; 0 means 1 */
     enum loss_notice loss_notice;
-    int64_t timer_ms; /* its timers fire at most this late; 0 means 1 */
+    int64_t silence_ms; /* a hold ends, as documented, when its client is silent for so long; 0: it does not */
+    int64_t timer_ms;   /* its timers fire at most this late; 0 means 1 */
 };
 
 /* What one fault did. */

@@ -133,6 +133,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .parts = json_is_true(json_object_get(hello, "parts")),
                                           .nodes = (int)offer_number_of(hello, "nodes", 1),
                                           .lenient_release = json_is_true(json_object_get(hello, "lenient_release")),
+                                          .silence_ms = offer_number_of(hello, "silence_ms", 0),
                                           .loss_notice = (enum loss_notice)notice_place,
                                           .timer_ms = offer_number_of(hello, "timer_ms", 1)};
     offer->is_tcp = json_is_true(json_object_get(hello, "tcp"));
@@ -140,6 +141,7 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
     offer->renews = word_in(operations, "renew");
     offer->renews_for = json_is_true(json_object_get(hello, "renew_lease"));
     offer->answers_is_held = word_in(operations, "is_held");
+    offer->holds_two = json_is_true(json_object_get(hello, "holds_two"));
     offer->protocol = (int)offer_number_of(hello, "protocol", 2);
     if (!verbs_read(json_object_get(hello, "cancels"), &offer->cancels_of)) return wrong(reason, "cancels");
     if (!verbs_read(json_object_get(hello, "over"), &offer->asks_over)) return wrong(reason, "over");

@@ -39,6 +39,7 @@ struct library_offer {
     int protocol; /* 2 or 3; what follows is of version 3 */
     unsigned
         cancels_of; /* bit n: a call under way of enum call_verb n can be cancelled; CALL_ACQUIRE is in `cancels` */
+    bool holds_two; /* a thread may hold the locks of two resources at once */
     struct library_setting settings[OFFER_SETTINGS];
     int setting_count;
     unsigned asks_over; /* bit n: a call of enum call_verb n can be made with a context that has ended */

@@ -237,9 +237,33 @@ static void long_hold_draw(struct draw *draw, struct workload_thread *thread, in
         if (thread->calls[each].call.verb == CALL_WORK) thread->calls[each].work_ms = LONG_HOLD_LEASES * draw->lease_ms;
 }
 
+/* Within a renewed hold of the first resource one of the second one, so that both are renewed at a time, and the first
+ * goes on when the second has ended. Nobody asks for them in the other order. */
+static void second_hold_draw(struct draw *draw, struct workload_thread *thread) {
+    enum { CALLS = 4 };
+    bool drawn = chance(draw, 30) && draw->offer->holds_two && thread->count + CALLS <= WORKLOAD_CALLS;
+    for (int each = 0; drawn && each < thread->count; each++) {
+        struct planned_call *outer = &thread->calls[each], *inner = outer + 1;
+        if (outer->call.verb != CALL_ACQUIRE || outer->call.lease != LEASE_RENEWED || outer->call.resource != 0)
+            continue;
+        memmove(inner + CALLS, inner, (size_t)(thread->count - each - 1) * sizeof *inner);
+        thread->count += CALLS;
+        for (int call = 0; call < CALLS; call++) inner[call] = *outer;
+        for (int call = 0; call < CALLS; call += 2) {
+            inner[call].call.lock = outer->call.lock % OBJECTS_MOST + OBJECTS_MOST;
+            inner[call].call.resource = 1;
+            inner[call + 1].call.verb = CALL_WORK;
+            inner[call + 1].work_ms = LONG_HOLD_LEASES * draw->lease_ms / 2;
+        }
+        inner[2].call.verb = CALL_RELEASE;
+        return;
+    }
+}
+
 static void version_3_draw(struct draw *draw) {
     for (int number = 0; number < WORKLOAD_THREADS_ALL; number++) {
         struct workload_thread *thread = &draw->workload->threads[number];
+        second_hold_draw(draw, thread);
         for (int each = 0; each < thread->count; each++) {
             struct planned_call *planned = &thread->calls[each];
             endings_draw(draw, planned);

@@ -71,6 +71,7 @@ static void read_fact(const char *word) {
     else if ((value = value_of(word, "unit"))) facts.lease_unit_ms = number_of(value);
     else if ((value = value_of(word, "nodes"))) facts.nodes = (int)number_of(value);
     else if ((value = value_of(word, "timer"))) facts.timer_ms = number_of(value);
+    else if ((value = value_of(word, "silence"))) facts.silence_ms = number_of(value);
     else if ((value = value_of(word, "loss")))
         facts.loss_notice = strcmp(value, "lease") ? LOSS_BY_RENEWAL : LOSS_BY_LEASE;
     else if (!strcmp(word, "reenters")) facts.reenters = true;

@@ -50,6 +50,8 @@ FULL_3 = {
     "protocol": 3,
     "cancels": ["release", "renew"],
     "loss_notice": "lease",
+    "holds_two": True,
+    "silence_ms": 1000,
     "settings": [{"name": "capacity", "values": [100, "none"]}],
     "over": ["acquire", "release", "renew"],
 }
@@ -62,6 +64,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"protocol": 3, "loss_notice": "soon"}, "loss_notice must be one of never, renewal, lease"),
     ({"protocol": 3, "settings": [{"name": "a b", "values": [1]}]}, "settings must be a list of at most 6 objects"),
     ({"protocol": 3, "settings": [{"name": "a", "values": []}]}, "settings must be a list of at most 6 objects"),
+    ({"protocol": 3, "holds_two": 2}, "holds_two must be true or false"),
+    ({"protocol": 3, "silence_ms": -1}, "silence_ms must be a whole number from 0"),
     ({"protocol": 3, "over": True}, "over must be a list of calls, of acquire, release, renew"),
     ({"owner": None}, "owner must be one of thread, object, thread-object"),
     ({"owner": "process"}, "owner must be one of thread, object, thread-object"),

@@ -21,6 +21,7 @@ HELLO_2 = {
               {"form": "watched", "wait": ["none", "time", "forever"], "lease": ["renewed"], "operations": []}],
 }
 HELLO_3 = {
+    "holds_two": True,
     "settings": [{"name": "capacity", "values": [100, 1]}], "loss_notice": "renewal",
     "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"],
 }

@@ -61,6 +61,18 @@ def test_notices_of_loss(tmp_path: Path, mistakes: list[tuple[str, str]]) -> Non
     assert result["exit"] == 1 and result["found"]["violates"] == ["loss"], result["sentence"]
 
 
+SHARED = (  # a release ends the watchdog of all locks of its client
+    "        if self.watchdog:\n            self.watchdog.cancel()\n",
+    "        for lock in self.library.locks:\n            if lock.watchdog:\n                lock.watchdog.cancel()\n",
+)
+
+
+@pytest.mark.lengthy("plays a search")
+def test_two_locks_of_a_client_are_renewed_together(tmp_path: Path) -> None:
+    result = searched(plant_tasks(tmp_path, SHARED), schedules=300, faults="none", require="renewal")
+    assert result["exit"] == 1 and result["found"]["violates"] == ["renewal"], result["sentence"]
+
+
 @pytest.mark.lengthy("plays a search, and a replay")
 def test_settings_are_drawn_and_belong_to_the_schedule(tmp_path: Path) -> None:
     """A cache of one lock is full when a client holds two."""

@@ -161,6 +161,12 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
     cancels: Annotated[
         tuple[Cancelled, ...], Meta(description="Version 3: calls that can be cancelled, besides acquires.")
     ] = ()
+    holds_two: Annotated[
+        bool, Meta(description="Version 3: a thread may hold the locks of two resources at once, renewed together.")
+    ] = False
+    silence_ms: Annotated[
+        int, Meta(ge=0, description="Version 3: a hold ends when its client is silent for so long; 0: it does not.")
+    ] = 0
     settings: Annotated[
         tuple[AdapterSetting, ...],
         Meta(max_length=SETTINGS_MOST, description="Version 3: settings of the library that a search draws."),
@@ -299,6 +305,8 @@ HELLO_KEYS_3: dict[str, Rule] = {
     "cancels": _some("calls", get_args(Cancelled)),
     "loss_notice": _one_of(LossNotice),
     "settings": _SETTINGS,
+    "holds_two": _FLAG,
+    "silence_ms": _whole(0, 10_000_000),
     "over": _some("calls", get_args(Ended)),
 }
 KEYS_OF_VERSION = {1: HELLO_KEYS, 2: HELLO_KEYS_2, 3: HELLO_KEYS_3}
