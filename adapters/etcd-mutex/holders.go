@@ -53,7 +53,7 @@ func (held election) acquire(ctx context.Context, once bool) error {
 // Resign says nothing of a leadership that there is not.
 func (held election) release(ctx context.Context) error {
 	if held.Key() == "" {
-		return concurrency.ErrLockReleased
+		return errReleased
 	}
 	return held.Resign(ctx)
 }

@@ -16,9 +16,12 @@ var client *etcd.Client
 
 const limit = 5 * time.Second // of a call that does not wait for the lock: the client itself has none
 
+// As the library's ErrLockReleased, which releases before 3.6 do not have: they say nothing of a lock that is released.
+var errReleased = errors.New("mutex: lock has already been released")
+
 func outcome(done bool, err error) message {
 	taken := errors.Is(err, concurrency.ErrLocked)
-	released := errors.Is(err, concurrency.ErrLockReleased) || errors.Is(err, concurrency.ErrSessionExpired)
+	released := err != nil && err.Error() == errReleased.Error() || errors.Is(err, concurrency.ErrSessionExpired)
 	if taken || released || (err == nil && !done) {
 		return message{"outcome": "refused"}
 	} else if err != nil {
