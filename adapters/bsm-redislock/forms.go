@@ -16,6 +16,10 @@ var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "b
 	{"form": "Obtain", "wait": ["none"], "lease": ["given"]},
 	{"form": "Obtain, LinearBackoff", "wait": ["time", "forever"], "lease": ["given"]}]}`}
 
+func init() {
+	hello3 = `{"protocol": 3, "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}`
+}
+
 func outcome(done bool, err error) message {
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) || (err == nil && !done) {
 		return message{"outcome": "refused"}

@@ -57,6 +57,14 @@ func acquire(ctx context.Context, on *lock, question message) message {
 	return answer
 }
 
+// The answer to a call whose context may have ended: whether the server has executed it is not known then.
+func ended(ctx context.Context, answer message) message {
+	if ctx.Err() != nil && answer["outcome"] == "unknown" {
+		answer["cancelled"] = true
+	}
+	return answer
+}
+
 func perform(ctx context.Context, on *lock, question message) message {
 	if question["op"] == "acquire" {
 		return acquire(ctx, on, question)
@@ -69,9 +77,9 @@ func perform(ctx context.Context, on *lock, question message) message {
 	}
 	switch question["op"] {
 	case "release":
-		return outcome(true, held.Release(ctx))
+		return ended(ctx, outcome(true, held.Release(ctx)))
 	case "renew":
-		return outcome(true, held.Refresh(ctx, lease(question), nil))
+		return ended(ctx, outcome(true, held.Refresh(ctx, lease(question), nil)))
 	}
 	left, err := held.TTL(ctx)
 	return outcome(left > 0, err)

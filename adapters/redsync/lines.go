@@ -1,4 +1,4 @@
-// The protocol, versions 1 and 2 (docs/adapters.md). The other files have hellos, open, and perform, which is a call.
+// The protocol (docs/adapters.md). The other files have hellos, open, and perform, which is a call.
 package main
 
 import (
@@ -16,10 +16,15 @@ var locks = map[any]*lock{}                               // by number
 var threads = map[any]chan struct{}{}                     // by number: closed when the last call that it was asked for has ended
 var drop = func(on *lock) {}                              // ends what a lock object has started and would outlive it
 
+var hello3 string // what version 3 adds; empty: the adapter speaks version 2
+
 // `hellos`, by whether it is version 2, says what the adapter says; adapters/install-old starts it with other releases.
 func hello(question message) (given message) {
 	json.Unmarshal([]byte(hellos[false]), &given)
 	json.Unmarshal([]byte(hellos[question["protocol"].(float64) > 1]), &given)
+	if question["protocol"].(float64) > 2 && hello3 != "" {
+		json.Unmarshal([]byte(hello3), &given)
+	}
 	if old := os.Getenv("LOCKSTORM_LIBRARY_VERSION"); old != "" {
 		given["version"] = old
 	}
@@ -50,6 +55,9 @@ func answer(question, given message) {
 func begin(question message) {
 	ctx, cancel := context.WithCancel(context.Background())
 	calls[question["id"]] = cancel
+	if question["over"] == true {
+		cancel()
+	}
 	number, thread := numbered(question, "lock"), numbered(question, "thread")
 	if locks[number] == nil {
 		locks[number] = new(lock)
