@@ -89,6 +89,7 @@ const char *promise_name(enum promise promise) {
         [PROMISE_LOSS] = "loss",
         [PROMISE_LIVENESS] = "liveness",
         [PROMISE_FAIRNESS] = "fairness",
+        [PROMISE_PLACE] = "place",
         [PROMISE_RESIDUE] = "residue",
         [PROMISE_ANSWER] = "answer",
     };

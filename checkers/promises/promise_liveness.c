@@ -12,14 +12,22 @@
  * Not judged after a fault of a server other than a standstill, or of clocks; of a client that had a message lost or
  * answered with an error, or that closed a connection because a message on it was late; and beside other clients that
  * such a fault disturbed, or that ended, while an acquire of theirs was not granted: their place in a queue may stay.
- */
+ *
+ * Place: if the library says how long the place of a client that has ended may stay (place_ms), waiters are served as
+ * above from that moment on. */
 #include "checkers/promises/promise_rule.h"
+
+static bool may_keep_place(const struct promise_pass *pass, const struct promise_client *client) {
+    int64_t place_ms = pass->facts->place_ms;
+    return has_ended(client) && !(place_ms && pass->now_ns >= after_ms(client->ended_ns, place_ms));
+}
 
 /* Is the acquire in the way of others, though nobody holds? */
 static bool left_place(const struct promise_pass *pass, const struct promise_call *call) {
     const struct promise_client *client = call->owner->client;
     bool granted = call->answer && pass->events[call->answer].outcome == OUTCOME_OK;
-    return call->ask->asked.verb == CALL_ACQUIRE && !granted && (may_have_missed(client) || has_ended(client));
+    return call->ask->asked.verb == CALL_ACQUIRE && !granted &&
+           (may_have_missed(client) || may_keep_place(pass, client));
 }
 
 static int64_t wait_limit_ns(const struct promise_call *waiter) {
@@ -74,13 +82,18 @@ static void break_liveness(struct promise_pass *pass, const struct promise_call 
         const struct promise_call *call = &pass->calls[at];
         if (!call->ask || call->owner->resource != waiter->owner->resource) continue;
         if (was_cancelled(pass, call)) promise = PROMISE_CANCEL, other = at;
+        else if (promise == PROMISE_LIVENESS && has_ended(call->owner->client) &&
+                 call->ask->asked.verb == CALL_ACQUIRE && !call->answer)
+            promise = PROMISE_PLACE, other = at;
         else if (promise == PROMISE_LIVENESS && was_refused(pass, call) && call->disturbed)
             promise = PROMISE_REFUSAL, other = at;
     }
     promise_break(pass, promise, other, bound_ms, ms_of(until_ns - from_ns),
                   "%s waits beside a free lock for %lld ms%s", caller_name_of(&waiter->ask->asked).text,
                   (long long)ms_of(until_ns - from_ns),
-                  promise == PROMISE_LIVENESS ? "" : ", since another acquire was not granted");
+                  promise == PROMISE_LIVENESS ? ""
+                  : promise == PROMISE_PLACE  ? ", since a client that has ended keeps its place"
+                                              : ", since another acquire was not granted");
 }
 
 enum { WAKE_UP_MS = 100 };

@@ -51,6 +51,7 @@ struct library_facts {
     enum loss_notice loss_notice;
     int64_t silence_ms; /* a hold ends, as documented, when its client is silent for so long; 0: it does not */
     int64_t timer_ms;   /* its timers fire at most this late; 0 means 1 */
+    int64_t place_ms;   /* a waiter that has ended keeps no place for longer than this; 0: it may for ever */
 };
 
 /* What one fault did. */
@@ -136,6 +137,7 @@ enum promise {
     PROMISE_LOSS,
     PROMISE_LIVENESS,
     PROMISE_FAIRNESS,
+    PROMISE_PLACE,
     PROMISE_RESIDUE,
     PROMISE_ANSWER,
     PROMISES

@@ -43,6 +43,7 @@ FULL = {
     "lenient_release": True,
     "parts": True,
     "timer_ms": 100,
+    "place_ms": 5000,
     "keeps": ["tokens:{resource}", "queue:*"],
 }
 FULL_3 = {
@@ -81,6 +82,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"renew_lease": 1}, "renew_lease must be true or false"),
     ({"watchdog_divisor": 1.5}, "watchdog_divisor must be a whole number from 1 to 1000"),
     ({"timer_ms": 0}, "timer_ms must be a whole number from 1 to 60000"),
+    ({"place_ms": "soon"}, "place_ms must be a whole number from 1 to 3600000"),
     ({"keeps": ["*"]}, "keeps must be a list of keys of the server"),
     ({"keeps": "tokens"}, "keeps must be a list of keys of the server"),
     ({"ownner": "thread"}, "its hello has the unknown key 'ownner'"),

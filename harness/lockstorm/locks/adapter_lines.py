@@ -19,6 +19,7 @@ NEWEST = 3  # version of the protocol
 OPERATIONS = {1: ("renew", "is_held", "status"), 2: ("renew", "is_held", "status", "token")}  # optional
 NODES_MOST = 7
 UNIT_MOST_MS = 60_000
+PLACE_MOST_MS = 3_600_000
 THREADS_MOST = 64
 SHOWN = 160
 
@@ -46,6 +47,7 @@ class ProtocolError(UsageError):
 
 Text = Annotated[str, Meta(pattern=r"\S")]
 UnitMs = Annotated[int, Meta(ge=1, le=UNIT_MOST_MS)]
+PlaceMs = Annotated[int, Meta(ge=1, le=PLACE_MOST_MS)]
 HoldOperation = Annotated[str, Meta(extra_json_schema={"enum": list(OPERATIONS[2])})]
 
 
@@ -152,6 +154,9 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
         bool, Meta(description="The lock is made of several, and a client that waits for one may hold others.")
     ] = False
     timer_ms: Annotated[UnitMs, Meta(description="Timers of the library fire at most this late.")] = 1
+    place_ms: Annotated[
+        PlaceMs | None, Meta(description="A waiting client that has ended keeps its place for no longer than this.")
+    ] = None
     keeps: Annotated[
         tuple[Annotated[str, Meta(pattern="[^* ]")], ...],
         Meta(
@@ -296,6 +301,7 @@ HELLO_KEYS_2: dict[str, Rule] = {
     "lease_key": _KEY,
     "watchdog_divisor": _whole(1, 1000),
     "timer_ms": _whole(1, UNIT_MOST_MS),
+    "place_ms": _whole(1, PLACE_MOST_MS),
     "keeps": _KEYS,
     **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release", "parts"), _FLAG),
 }

@@ -27,6 +27,7 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "loss": "a notice comes in time if the lock is lost, and only then",
     "liveness": "who waits for a lock that is free gets it",
     "fairness": "a lock that says that it is fair grants in the order of the requests",
+    "place": "a client that ended while it waited does not keep its place for longer than the library says",
     "residue": "nothing is left at the servers when everything has ended",
     "answer": "every call is answered",
 }
