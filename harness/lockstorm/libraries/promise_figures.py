@@ -35,6 +35,8 @@ class LibraryTraits(msgspec.Struct, frozen=True, kw_only=True):
     cancels: bool  # a wait can be ended from outside
     modes: list[str]
     reenters: list[str]
+    asks_again: bool = False  # a release that failed is asked once more: version 3 of the protocol
+    tells: bool = False  # it gives notices of loss
 
 
 class LibraryCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,8 @@ def traits_of(adapter: str) -> LibraryTraits:
         cancels=facts.cancel if facts else False,
         modes=list(facts.modes) if facts else ["exclusive"],
         reenters=list(facts.reenters) if facts else [],
+        asks_again=facts is not None and facts.protocol > 2,
+        tells=facts is not None and facts.loss_notice != "never",
     )
 
 
@@ -81,6 +85,7 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
             return []
         leases = dict.fromkeys(("lease-too-short", "lease-too-long", "lease-endless"), made.lease)
         offered = {**leases, "renewal": made.renews, "token": made.token, "cancel": made.cancels}
+        offered |= {"release": made.asks_again, "loss": made.tells, "fairness": made.fair}
         return [promise for promise in PROMISES if not offered.get(promise, True) and promise not in self.broken]
 
 
