@@ -352,7 +352,8 @@ def given_since(history: History, grant: OracleRecord) -> int:
     if not asked:
         return since
     several = permits(history, grant.name, grant.index) > 1
-    holder, handed, lapsed = "", [], False
+    holder, lapsed = "", False
+    handed: list[int] = []
     for each in before(history, grant.index):
         if each.name != grant.name:
             continue
