@@ -18,7 +18,7 @@ struct explore_arguments {
     struct world_settings lock;      /* of a C lock, or: */
     struct library_settings adapter; /* of hosted programs, if adapter.program is set */
     struct search_settings search;
-    char *require, *require_steady;                  /* lists of names */
+    char *require, *require_steady;                               /* lists of names */
     struct option_list faults, rare_faults, forms, nodes, clocks; /* in the order in which they are given */
     int port_count;
     const struct server_kind *service; /* of the nodes that follow */
