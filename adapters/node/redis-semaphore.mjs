@@ -39,9 +39,8 @@ function make(lock, { wait_ms, lease_ms, lock: number }) {
 }
 
 async function acquired(mutex, form, signal) {
-  if (!form?.startsWith("acquire")) return mutex.tryAcquire(signal);
   const refused = (error) => (error instanceof TimeoutError ? false : Promise.reject(error));
-  return mutex.acquire(signal).then(() => true, refused);
+  return form?.startsWith("acquire") ? mutex.acquire(signal).then(() => true, refused) : mutex.tryAcquire(signal);
 }
 
 // A refresh without an answer rejects a promise that has no handler: by default that ends the process, too.
