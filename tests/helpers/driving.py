@@ -153,6 +153,7 @@ class Peer:
         self.path, self.settled = path, settled or []
         self.said: list[str] = []
         self.answers: dict[str, bytes | None] = {"PING": b"+PONG\r\n", "CLIENT": b"+OK\r\n", "WAIT": b":1\r\n"}
+        self.answers["PUBLISH"] = b":0\r\n"
         self.connections: list[socket.socket] = []
         self.listening = socket.socket(socket.AF_UNIX)
         self.listening.bind(str(path))

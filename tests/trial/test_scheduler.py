@@ -500,12 +500,12 @@ def test_an_address_that_nobody_knows_may_be_any_server(there: Driven) -> None:
 
 
 def test_where_there_are_replicas_they_acknowledge_once(there: Driven) -> None:
-    """What the fence makes their master send would never end."""
+    """What the fence makes their master send would never end. WAIT is about what the asker itself has had sent."""
     one, two = (there.server(name) for name in ("redis-1", "redis-2"))
     proxy = there.proxy(targets(), targets((one, 0)))
     there.call("set_server_replicas", one.number, 1)
     assert there.settle()
-    assert one.said.count("WAIT 1 0") == 1 and one.said[-1] == "PING"
+    assert one.said.count("WAIT 1 0") == 1 and one.said[-3:] == ["PUBLISH lockstorm-fence -", "WAIT 1 0", "PING"]
     assert two.said.count("WAIT 1 0") == 0
     assert proxy.said == ["SETTLE TARGETS"] * 2
     there.call("set_server_replicas", one.number, 2)
