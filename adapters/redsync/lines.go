@@ -38,14 +38,6 @@ func orElse[T any](given any, otherwise T) T {
 	return otherwise
 }
 
-// The number of the thread or the lock object that a question is about.
-func numbered(question message, key string) any {
-	if number, found := question[key]; found {
-		return number
-	}
-	return 1.0
-}
-
 func answer(question, given message) {
 	given["id"] = question["id"]
 	out.Encode(given)
@@ -58,7 +50,7 @@ func begin(question message) {
 	if question["over"] == true {
 		cancel()
 	}
-	number, thread := numbered(question, "lock"), numbered(question, "thread")
+	number, thread := orElse[any](question["lock"], 1.0), orElse[any](question["thread"], 1.0)
 	if locks[number] == nil {
 		locks[number] = new(lock)
 	}

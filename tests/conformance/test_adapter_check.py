@@ -227,12 +227,13 @@ def test_what_is_shipped_is_right(name: str) -> None:
 
 
 def test_what_is_shipped_is_short() -> None:
-    """A shipped adapter shows how little code an adapter needs. What speaks the protocol is shared, and does more."""
+    """A shipped adapter shows how little code an adapter needs, cancelled releases and loss notices (version 3) included.
+    What speaks the protocol is shared, and does more."""
     folders = [path for path in (paths.ROOT / "adapters").iterdir() if path.is_dir()]
     programs = [path for folder in folders for path in folder.glob("*.*") if path.suffix in PROGRAMS]
     assert len(programs) > 2
     for path in programs:
-        assert len(path.read_text().splitlines()) < (100 if path.stem in ("lines", "tasks") else 80), path
+        assert len(path.read_text().splitlines()) < (120 if path.stem in ("lines", "tasks") else 90), path
 
 
 @pytest.mark.slow("puts a starter to the whole check", seconds=20)
