@@ -227,8 +227,8 @@ def test_what_is_shipped_is_right(name: str) -> None:
 
 
 def test_what_is_shipped_is_short() -> None:
-    """A shipped adapter shows how little code an adapter needs, cancelled releases and loss notices (version 3) included.
-    What speaks the protocol is shared, and does more."""
+    """A shipped adapter shows how little code an adapter needs, what version 3 asks included. What speaks the protocol
+    is shared, and does more."""
     folders = [path for path in (paths.ROOT / "adapters").iterdir() if path.is_dir()]
     programs = [path for folder in folders for path in folder.glob("*.*") if path.suffix in PROGRAMS]
     assert len(programs) > 2

@@ -53,7 +53,8 @@ def test_an_election_has_a_queue_in_which_a_session_may_end() -> None:
     if "not installed" in done.stderr or "not built" in done.stderr:
         pytest.skip(done.stderr)
     result = json.loads(done.stdout)
-    assert result["exit"] == 1 and result["verdict"]["mutual_exclusion"]["status"] == "violated", result["sentence"]
+    # It writes beside the next leader; whether it also leads at the same moment depends on the machine.
+    assert result["exit"] == 1 and result["verdict"]["integrity"]["status"] == "violated", result["sentence"]
 
 
 def test_the_command_that_repeats_a_trial_names_the_adapter(plant: Callable[[str], str]) -> None:
