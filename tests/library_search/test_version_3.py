@@ -73,7 +73,7 @@ def test_two_locks_of_a_client_are_renewed_together(tmp_path: Path) -> None:
     assert result["exit"] == 1 and result["found"]["violates"] == ["renewal"], result["sentence"]
 
 
-@pytest.mark.lengthy("plays a search, and a replay")
+@pytest.mark.slow("plays a search, shrinks what it found, and replays it", seconds=300)
 def test_settings_are_drawn_and_belong_to_the_schedule(tmp_path: Path) -> None:
     """A cache of one lock is full when a client holds two."""
     result = searched(plant_tasks(tmp_path, EVICTS), schedules=800, faults="none", require="ownership")
