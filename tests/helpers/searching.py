@@ -16,3 +16,8 @@ def search_json(plan: SearchPlan) -> dict[str, Any]:
 
 def library_plan(adapter: str, **chosen: Any) -> SearchPlan:
     return plan_search(SearchRequest(f"adapter:{adapter}", **chosen))
+
+
+def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
+    """What `explore --adapter` prints for these options, as JSON."""
+    return search_json(library_plan(adapter, **chosen))

@@ -17,7 +17,7 @@ from lockstorm.search.library_plan import PROMISES
 from lockstorm.search.replay import ReplayedLibrary, replay_library
 from lockstorm.search.schedule_file import parse_library_schedule, read_library_schedule
 from tests.helpers.planting_calls import RIGHT_CALLS
-from tests.helpers.searching import library_plan, search_json
+from tests.helpers.searching import library_plan, search_json, searched
 from tests.helpers.support import lockstorm
 
 # What is replaced in a right adapter, by what, and a promise that the search then has to find broken.
@@ -72,10 +72,6 @@ def planted(directory: Path, was: str = "", becomes: str = "") -> str:
     path.write_text(text.replace("{python}", sys.executable))
     path.chmod(0o755)
     return str(path)
-
-
-def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
-    return search_json(library_plan(adapter, **chosen))
 
 
 def test_one_broken_promise_does_not_hide_the_others(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 accused."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,7 @@ from lockstorm.locks.adapter import AdapterProgram, adapter_facts
 from lockstorm.search.replay import replay_library
 from lockstorm.search.schedule_file import parse_library_schedule
 from tests.helpers.planting_tasks import ASKS, EVICTS, FORGETS, MUTE, VERSION_2, plant_tasks
-from tests.helpers.searching import library_plan, search_json
+from tests.helpers.searching import searched
 
 SHRUGS = (  # a renewal that ends takes the lock for lost
     f"        return {ASKS}EXTEND, 1, self.name, self.held(), lease_ms)",
@@ -22,10 +21,6 @@ SHRUGS = (  # a renewal that ends takes the lock for lost
 CRIES = ("            if not kept:\n", "            if kept:\n")  # ... and cries wolf
 LATE = ("            if not kept:\n", "            misses = 0 if kept else misses + 1\n            if misses > 3:\n")
 COUNTS = ("    async def renew(self, lease_ms):\n", "    async def renew(self, lease_ms):\n        misses = 0\n")
-
-
-def searched(adapter: str, **chosen: Any) -> dict[str, Any]:
-    return search_json(library_plan(adapter, **chosen))
 
 
 @pytest.mark.lengthy("plays a search")
