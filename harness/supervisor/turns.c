@@ -204,7 +204,8 @@ static bool await_call(struct supervisor *supervisor) {
     }
 }
 
-/* The kernel has cleared a word for each thread that has ended once the thread is gone. */
+/* The kernel has cleared a word for each thread that has ended once the thread is gone. Until then nobody has a turn:
+ * a thread that is ready would see that word before or after, as the machine has it. */
 static bool look_after_exits(struct supervisor *supervisor) {
     int64_t until_ns = hang_limit_deadline_ns(UNKNOWN_CALL_LIMIT_MS);
     for (int each = 0; each < supervisor->exit_count; each++) {
@@ -219,8 +220,9 @@ static bool look_after_exits(struct supervisor *supervisor) {
 /* What lets the quiet program go on at this time, in this order: ends of threads before what they wake, what has come
  * before the deadlines of those that wait for it (as the scheduler does), and calls before the program's own timers. */
 static bool find_ready(struct supervisor *supervisor) {
-    if (held_calls_next_ready(supervisor)) return true;
-    return look_after_exits(supervisor) || forget_killed(supervisor) || held_calls_deliver(supervisor) ||
+    bool have_ended = look_after_exits(supervisor);
+    if (have_ended || held_calls_next_ready(supervisor)) return true;
+    return forget_killed(supervisor) || held_calls_deliver(supervisor) ||
            held_calls_expire(supervisor) || timers_expire(supervisor);
 }
 
