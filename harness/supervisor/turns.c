@@ -222,8 +222,8 @@ static bool look_after_exits(struct supervisor *supervisor) {
 static bool find_ready(struct supervisor *supervisor) {
     bool have_ended = look_after_exits(supervisor);
     if (have_ended || held_calls_next_ready(supervisor)) return true;
-    return forget_killed(supervisor) || held_calls_deliver(supervisor) ||
-           held_calls_expire(supervisor) || timers_expire(supervisor);
+    return forget_killed(supervisor) || held_calls_deliver(supervisor) || held_calls_expire(supervisor) ||
+           timers_expire(supervisor);
 }
 
 static bool turns_are_over(const struct supervisor *supervisor) {

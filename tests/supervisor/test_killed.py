@@ -118,7 +118,7 @@ def test_a_program_does_not_notice_that_its_supervisor_is_ended() -> None:
     running.terminate()
     _, said = running.communicate(timeout=600)
     assert (running.returncode, said) == (-signal.SIGTERM, "")
-    ended = HangLimit(LIMIT_S)  # its SIGKILL was sent before: it makes no call any more, and is gone when it has a processor
+    ended = HangLimit(LIMIT_S)  # SIGKILL was sent before: it makes no call any more, and is gone once it is scheduled
     while Path(f"/proc/{program}").exists() and "Z" not in Path(f"/proc/{program}/stat").read_text():
         assert not ended.is_over(), "it goes on"
         time.sleep(0.01)
