@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Awaitable
 from typing import Any
 
-from tasks import Line, Program
+from lockstorm.adapter_program.tasks import Line, TaskProgram
 
 warnings.simplefilter("ignore", DeprecationWarning)
 try:
@@ -75,4 +75,4 @@ class Library:
         return await (call if "lock" in question else asyncio.wait_for(call, LONGEST_S))
 
 
-asyncio.run(Program(Library(), LockAcquiringError, HELLO, HELLO_2).serve())
+asyncio.run(TaskProgram(Library(), LockAcquiringError, HELLO, HELLO_2).serve())

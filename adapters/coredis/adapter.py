@@ -4,7 +4,7 @@ import asyncio
 import sys
 from importlib.metadata import version
 
-from tasks import Line, Program
+from lockstorm.adapter_program.tasks import Line, TaskProgram
 
 try:
     from coredis import Redis
@@ -75,4 +75,4 @@ class Library:
         return not await lock.__aexit__(None, None, None)
 
 
-asyncio.run(Program(Library(), LockError, HELLO, HELLO_2).serve())
+asyncio.run(TaskProgram(Library(), LockError, HELLO, HELLO_2).serve())

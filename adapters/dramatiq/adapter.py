@@ -4,8 +4,8 @@ import sys
 from contextlib import AbstractContextManager
 from importlib.metadata import version
 
-from asked_again import asked_again
-from lines import Line, Program
+from lockstorm.adapter_program.asked_again import asked_again
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     from dramatiq.errors import RateLimitExceeded
@@ -76,4 +76,4 @@ class Library:
         return bool(slots.granted) and not slots.granted.pop().__exit__(None, None, None)
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

@@ -4,7 +4,7 @@ import sys
 import time
 from importlib.metadata import version
 
-from lines import Line, Program
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     import etcd3gw
@@ -64,4 +64,4 @@ class Library:
         return lock.is_acquired()
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

@@ -3,8 +3,8 @@
 import sys
 from importlib.metadata import version
 
-from asked_again import asked_again
-from lines import Line, Program
+from lockstorm.adapter_program.asked_again import asked_again
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     from huey import RedisHuey
@@ -66,4 +66,4 @@ class Library:
         return bool(form) and bool(held.lock.release())
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

@@ -1,8 +1,9 @@
 """kazoo's Lock on ZooKeeper: the first of the sequential nodes. With a word: its other locks."""
 
 from kinds import IS_SEMAPHORE, KINDS, CancelledError, KazooClient, Lock, LockTimeout, __version__
-from limited import within
-from lines import Line, Program
+
+from lockstorm.adapter_program.limited import within
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 *_, USUAL = KINDS
 WAITS = {"acquire()": "forever", "acquire(timeout)": "time", "acquire(blocking=False)": "none", "with lock": "forever"}
@@ -66,4 +67,4 @@ class Library:
         return {"held": any(lock.is_acquired for lock in locks.values())}
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

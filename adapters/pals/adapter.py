@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 
-from limited import within
-from lines import Line, Program
+from lockstorm.adapter_program.limited import within
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     import pals
@@ -67,4 +67,4 @@ class Library:
         return call() if "lock" in question else within(limit_s, call)
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

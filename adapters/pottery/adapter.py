@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 
-from lines import Line, Program
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     from pottery import ExtendUnlockedLock, Redlock, ReleaseUnlockedLock, TooManyExtensions
@@ -71,4 +71,4 @@ class Library:
         return bool(lock.locked())
 
 
-Program(Library(), TooManyExtensions, HELLO, HELLO_2).serve()
+ThreadProgram(Library(), TooManyExtensions, HELLO, HELLO_2).serve()

@@ -4,7 +4,8 @@ import math
 import sys
 
 import redis
-from lines import Line, Program
+
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     import redis_lock
@@ -76,4 +77,4 @@ class Library:
 
 
 REFUSALS = redis_lock.NotAcquired, redis_lock.AlreadyAcquired, redis_lock.AlreadyStarted
-Program(Library(), REFUSALS, HELLO, HELLO_2).serve()
+ThreadProgram(Library(), REFUSALS, HELLO, HELLO_2).serve()

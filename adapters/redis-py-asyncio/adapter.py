@@ -8,7 +8,8 @@ from redis.asyncio.lock import Lock
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import LockError
-from tasks import Line, Program
+
+from lockstorm.adapter_program.tasks import Line, TaskProgram
 
 LEASE = {"lease": ["given", "endless"]}  # Lock(timeout=...), Lock(timeout=None)
 # Each form of acquire, and how long it waits.
@@ -71,4 +72,4 @@ class Library:
         return {"held": lock.local.token is not None}
 
 
-asyncio.run(Program(Library(), LockError, HELLO, HELLO_2, HELLO_3).serve())
+asyncio.run(TaskProgram(Library(), LockError, HELLO, HELLO_2, HELLO_3).serve())

@@ -3,11 +3,12 @@ argument is the topology of its servers: single, sentinel or cluster."""
 
 import sys
 
-from lines import Line, Program
 from links import CONNECTED
 from redis import __version__
 from redis.exceptions import LockError
 from redis.lock import Lock
+
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 TOPOLOGY = sys.argv[1] if len(sys.argv) > 1 else "single"
 LEASE = {"lease": ["given", "endless"]}  # Lock(timeout=...), Lock(timeout=None)
@@ -69,4 +70,4 @@ class Library:
         return {"held": getattr(getattr(lock, "local", lock), "token", None) is not None}
 
 
-Program(Library(), LockError, HELLO, HELLO_2).serve()  # another client holds it
+ThreadProgram(Library(), LockError, HELLO, HELLO_2).serve()  # another client holds it

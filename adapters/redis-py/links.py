@@ -3,8 +3,9 @@ lock does about a lost answer. Old versions send it once more."""
 
 from typing import Any
 
-from lines import Line
 from redis import Redis
+
+from lockstorm.adapter_program.lines import Line
 
 try:
     from redis.backoff import NoBackoff

@@ -6,7 +6,7 @@ import time
 from functools import cache
 from importlib.metadata import version
 
-from lines import Line, Program
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 builtins.basestring = str  # type: ignore[attr-defined] # releases before 1.0.5 were made for Python 2
 try:
@@ -71,4 +71,4 @@ class Library:
         return granted is not None and lock["manager"].unlock(granted) is None
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

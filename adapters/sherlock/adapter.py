@@ -4,7 +4,7 @@ import os
 import sys
 from importlib.metadata import version
 
-from lines import Line, Program
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     from redis import Redis
@@ -67,4 +67,4 @@ class Library:
         return lock.renew()
 
 
-Program(Library(), (LockException, LockTimeoutException), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (LockException, LockTimeoutException), HELLO, HELLO_2).serve()

@@ -6,8 +6,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from limited import OneThread
-from lines import Line, Program
+from lockstorm.adapter_program.limited import OneThread
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     import psycopg2  # noqa: F401 # the driver, by which SQLAlchemy connects
@@ -76,4 +76,4 @@ class Library:
         self.made = {}
 
 
-Program(Library(), ValueError, HELLO, HELLO_2).serve()  # invoked on an unlocked lock
+ThreadProgram(Library(), ValueError, HELLO, HELLO_2).serve()  # invoked on an unlocked lock

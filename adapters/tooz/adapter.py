@@ -4,8 +4,8 @@ import os
 import sys
 from importlib.metadata import version
 
-from limited import within
-from lines import Line, Program
+from lockstorm.adapter_program.limited import within
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     from tooz import coordination
@@ -76,4 +76,4 @@ class Library:
         return {"held": lock.acquired}
 
 
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()

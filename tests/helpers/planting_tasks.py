@@ -9,7 +9,7 @@ from lockstorm.base import paths
 RIGHT_TASKS = r"""#!{python}
 import asyncio, sys, uuid
 sys.path.insert(0, "{adapters}")
-from tasks import Program
+from lockstorm.adapter_program.tasks import TaskProgram
 from redis.asyncio import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -114,7 +114,7 @@ class Library:
         return await lock.extend(question.get("lease_ms") or self.lease_ms)
     async def is_held(self, lock, question):
         return lock.token is not None and await self.ask("get", lock.name) == lock.token.encode()
-asyncio.run(Program(Library(), NotHeld, HELLO, HELLO_2, HELLO_3).serve())
+asyncio.run(TaskProgram(Library(), NotHeld, HELLO, HELLO_2, HELLO_3).serve())
 """
 
 VERSION_2 = ("HELLO, HELLO_2, HELLO_3", "HELLO, HELLO_2")
@@ -137,7 +137,7 @@ def plant_tasks(directory: Path, *changes: tuple[str, str]) -> str:
         assert was in text, was
         text = text.replace(was, becomes)
     path = directory / f"tasks-{len(list(directory.iterdir()))}"
-    home = str(paths.ROOT / "adapters" / "python")
+    home = str(paths.PACKAGE.parent)
     path.write_text(text.replace("{python}", sys.executable).replace("{adapters}", home))
     path.chmod(0o755)
     return str(path)

@@ -10,7 +10,7 @@ from lockstorm.base import paths
 WATCHED_LOCK = r"""#!{python}
 import sys, threading, time, uuid
 sys.path.insert(0, "{lines}")
-from lines import Program
+from lockstorm.adapter_program.lines import ThreadProgram
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -64,7 +64,7 @@ HELLO_2 = {
     "threads": 4, "owner": "object", "lease_key": "{resource}",
     "forms": [{"form": "acquire", "wait": ["none", "time", "forever"], "lease": ["renewed"]}],
 }
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()
 """
 
 
@@ -75,8 +75,6 @@ def plant_watched(directory: Path, changes: Mapping[str, str] | None = None) -> 
         assert was in text, was
         text = text.replace(was, becomes)
     path = directory / f"watched-{len(list(directory.iterdir()))}"
-    path.write_text(
-        text.replace("{python}", sys.executable).replace("{lines}", str(paths.ROOT / "adapters" / "python"))
-    )
+    path.write_text(text.replace("{python}", sys.executable).replace("{lines}", str(paths.PACKAGE.parent)))
     path.chmod(0o755)
     return str(path)

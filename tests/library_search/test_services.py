@@ -53,7 +53,7 @@ ROWS = """#!{python}
 import sys
 sys.path.insert(0, {shared!r})
 import psycopg2
-from lines import Program
+from lockstorm.adapter_program.lines import ThreadProgram
 FORMS = [{{"form": "insert", "wait": ["none"], "lease": ["endless"]}}]
 class Library:
     def open(self, question):
@@ -72,7 +72,7 @@ class Library:
         return self.ask("INSERT INTO holders VALUES (%s, %s) ON CONFLICT DO NOTHING", resource, question["lock"])
     def release(self, resource, question):
         return self.ask({delete!r}, resource, question["lock"])
-Program(Library(), (), {{"name": "rows", "service": "postgres", "tcp": True, "operations": []}},
+ThreadProgram(Library(), (), {{"name": "rows", "service": "postgres", "tcp": True, "operations": []}},
     {{"owner": "object", "forms": FORMS}}).serve()
 """
 DELETE = "DELETE FROM holders WHERE name = %s AND holder = %s"
@@ -88,7 +88,7 @@ def test_rows_are_seen_when_they_are_left_and_are_gone_with_the_next_schedule(
     tmp_path: Path, delete: str, left: str
 ) -> None:
     program = tmp_path / "rows"
-    shared = str(paths.ROOT / "adapters" / "python")
+    shared = str(paths.PACKAGE.parent)
     program.write_text(ROWS.format(python=sys.executable, shared=shared, delete=delete))
     program.chmod(0o755)
     words = ("--faults", "none", "--schedules", "40", "--seed", "1", "--workers", "1", "--require", "residue", "--json")
@@ -104,7 +104,7 @@ CONNECTS = """#!{python}
 import socket
 import sys
 sys.path.insert(0, {shared!r})
-from lines import Program
+from lockstorm.adapter_program.lines import ThreadProgram
 FORMS = [{{"form": "ask", "wait": ["none"], "lease": ["endless"]}}]
 class Library:
     def open(self, question):
@@ -119,7 +119,7 @@ class Library:
     def release(self, resource, question):
         self.links[-1].send(f"DEL {{resource}}\\r\\n".encode())
         return self.links[-1].recv(100) == b":1\\r\\n"
-Program(Library(), (), {{"name": "connects", "operations": []}}, {{"owner": "object", "forms": FORMS}}).serve()
+ThreadProgram(Library(), (), {{"name": "connects", "operations": []}}, {{"owner": "object", "forms": FORMS}}).serve()
 """
 
 
@@ -128,7 +128,7 @@ def test_a_library_with_more_connections_than_can_be_followed_is_not_accused(
     tmp_path: Path, links: int, status: int
 ) -> None:
     program = tmp_path / "connects"
-    shared = str(paths.ROOT / "adapters" / "python")
+    shared = str(paths.PACKAGE.parent)
     program.write_text(CONNECTS.format(python=sys.executable, shared=shared, links=links))
     program.chmod(0o755)
     done = lockstorm("explore", "--adapter", str(program), "--schedules", "5", "--workers", "1", "--faults", "none")
@@ -158,7 +158,7 @@ def test_connections_that_have_ended_give_their_places_back(tmp_path: Path) -> N
             '    def open(self, question):\n        self.place = question["nodes"][0]["unix"]',
         )
     )
-    program.write_text(text.format(python=sys.executable, shared=str(paths.ROOT / "adapters" / "python"), links=1))
+    program.write_text(text.format(python=sys.executable, shared=str(paths.PACKAGE.parent), links=1))
     program.chmod(0o755)
     words = ("explore", "--adapter", str(program), "--schedules", "5", "--workers", "1", "--faults", "none", "--json")
     results = [json.loads(lockstorm(*words).stdout) for _ in range(2)]
@@ -187,7 +187,7 @@ def test_a_connection_for_each_call_of_which_some_stay_open(tmp_path: Path) -> N
         "question):\n        self.links",
         'question):\n        self.place = question["nodes"][0]["unix"]\n        self.links',
     )
-    program.write_text(text.format(python=sys.executable, shared=str(paths.ROOT / "adapters" / "python"), links=40))
+    program.write_text(text.format(python=sys.executable, shared=str(paths.PACKAGE.parent), links=40))
     program.chmod(0o755)
     words = ("explore", "--adapter", str(program), "--schedules", "8", "--workers", "1", "--faults", "none", "--json")
     results = [json.loads(lockstorm(*words).stdout) for _ in range(2)]
@@ -210,7 +210,7 @@ def test_schedules_that_could_not_be_played_are_counted_and_repeated(tmp_path: P
     text = CONNECTS.replace("self.links[-1].send", "self.fresh().send").replace("\n    def acquire", leak)
     place = 'self.place = question["nodes"][0]["unix"]'
     text = text.replace("question):\n        self.links", f"question):\n        {place}\n        self.links")
-    shared = str(paths.ROOT / "adapters" / "python")
+    shared = str(paths.PACKAGE.parent)
     text = text.replace("LEAKED", str(leaked)).format(python=sys.executable, shared=shared, links=1)
     program.write_text(text)
     program.chmod(0o755)

@@ -55,7 +55,7 @@ REDIRECTED = """#!{python}
 import sys, uuid
 sys.path.insert(0, {shared!r})
 import redis
-from lines import Program
+from lockstorm.adapter_program.lines import ThreadProgram
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 FORMS = [{form}]
@@ -92,7 +92,7 @@ class Library:
         freed = self.ask(self.nodes[-1], "EVAL", DELETE, 1, lock["name"], lock.get("token", ""))
         self.ask(self.nodes[-1], "PUBLISH", "freed", "")
         return freed
-Program(Library(), (), {{"name": "redirected", "tcp": True, "topology": "cluster", "lease": True}},
+ThreadProgram(Library(), (), {{"name": "redirected", "tcp": True, "topology": "cluster", "lease": True}},
     {{"owner": "object", "forms": FORMS, "lease_key": "{{resource}}"}}).serve()
 """
 TRIES = '{"form": "set", "wait": ["none"], "lease": ["given"]}'
@@ -103,7 +103,7 @@ TAKES_IT_FOR_A_GRANT = "return True"
 
 def redirected(directory: Path, moved: str, form: str) -> str:
     program = directory / "redirected"
-    shared = str(paths.ROOT / "adapters" / "python")
+    shared = str(paths.PACKAGE.parent)
     program.write_text(REDIRECTED.format(python=sys.executable, shared=shared, moved=moved, form=form))
     program.chmod(0o755)
     return str(program)

@@ -190,6 +190,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 # Room of the Python package -> the other rooms whose modules its own may import.
 PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
+    "adapter_program": (),
     "base": (),
     "results": ("base",),
     "native": ("base", "results"),

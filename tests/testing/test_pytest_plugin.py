@@ -33,22 +33,9 @@ def test_late_write(lockstorm_trial):
 
 def write_fenced_adapter(suite: Suite) -> None:
     """The starting point for an adapter, with a counter beside the lock that gives tokens."""
-    text = STARTER.read_text()
-    token = 'lock.redis.incr(f"{lock.name}:token")'
-    for old, new in (
-        ('"lease": True,', '"lease": True, "token": True,'),
-        (
-            '        return {"outcome": "ok" if answered(',
-            "        lock = locks[number]\n"
-            '        if question["op"] == "acquire" and answered(lock, "acquire", question):\n'
-            f'            return {{"outcome": "ok", "token": {token}}}\n'
-            '        if question["op"] == "acquire":\n'
-            '            return {"outcome": "refused"}\n'
-            '        return {"outcome": "ok" if answered(',
-        ),
-    ):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
+    text, last = STARTER.read_text(), "    is_held=lambda lock: lock.owned(),\n"
+    assert text.count(last) == 1
+    text = text.replace(last, last + '    token=lambda lock: lock.redis.incr(f"{lock.name}:token"),\n')
     suite.write("lock-adapter", text).chmod(0o755)
 
 

@@ -6,19 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from lockstorm.base import paths
 from tests.helpers.support import lockstorm
 
-STARTER = paths.ROOT / "adapters" / "starters" / "lock-adapter.py"
-ELSEWHERE = '''
+ELSEWHERE = '''#!{python}
+import fcntl
+import time
+
+from lockstorm import serve
+
+
 class FileLock:
     """Of processes of one machine; it knows no server."""
 
     def __init__(self, path):
         self.file = open(path, "w")
 
-    def acquire(self, blocking_timeout):
-        until = time.monotonic() + (3600 if blocking_timeout is None else blocking_timeout)
+    def acquire(self, wait):
+        until = time.monotonic() + (3600 if wait is None else wait)
         while True:
             try:
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,27 +36,18 @@ class FileLock:
         fcntl.flock(self.file, fcntl.LOCK_UN)
 
 
-def made(link, resource, lease_ms):
+serve(
+    make=lambda urls, resource, lease: FileLock("{directory}/" + resource),
+    acquire=lambda lock, wait: lock.acquire(wait),
+    lease=False,
+)
 '''
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> str:
-    text = STARTER.read_text()
-    for old, new in (
-        ("/usr/bin/env python3", sys.executable),
-        ("import json\n", "import fcntl\nimport json\nimport time\n"),
-        ("\ndef made(link, resource, lease_ms):\n", ELSEWHERE),
-        (
-            "    return link.lock(resource, timeout=lease_ms / 1000, sleep=0.05)\n",
-            f'    return FileLock("{tmp_path}/" + resource)\n',
-        ),
-        ('"lease": True, "operations": ["renew", "is_held"]', '"lease": False, "operations": []'),
-    ):
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
     adapter = tmp_path / "file-lock"
-    adapter.write_text(text)
+    adapter.write_text(ELSEWHERE.format(python=sys.executable, directory=tmp_path))
     adapter.chmod(0o755)
     return str(adapter)
 

@@ -5,7 +5,7 @@ it, and whatever a case has started ends when the worker ends."""
 import sys
 
 from lockstorm.campaigns.campaign_case import CampaignCase, Plain, case_time, play_case
-from lockstorm.scenario.worker_pool import Worker, serve
+from lockstorm.scenario.worker_pool import Worker, work_off
 
 MODULE = "lockstorm.campaigns.case_process"
 
@@ -31,4 +31,4 @@ class CaseProcess:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), CampaignCase, case_time, play_case)  # type: ignore[arg-type]  # msgspec decodes unions
+    work_off(int(sys.argv[1]), CampaignCase, case_time, play_case)  # type: ignore[arg-type]  # msgspec decodes unions

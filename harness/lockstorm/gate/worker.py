@@ -14,7 +14,7 @@ from lockstorm.gate.gate_plan import GateJob
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.deployment_effects import play_deployed
 from lockstorm.scenario.play import inconclusive, play, trial_result
-from lockstorm.scenario.worker_pool import PlainAnswer, WorkerPool, serve
+from lockstorm.scenario.worker_pool import PlainAnswer, WorkerPool, work_off
 from lockstorm.storm.storm import run_storm
 from lockstorm.storm.storm_plan import plan_storm
 
@@ -67,4 +67,4 @@ def play_kept_job(kept_job: KeptJob) -> TrialResult:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), KeptJob, lambda kept_job: kept_job.job.request.time, play_kept_job)
+    work_off(int(sys.argv[1]), KeptJob, lambda kept_job: kept_job.job.request.time, play_kept_job)

@@ -65,19 +65,31 @@ def _c_lock_path(name: str) -> Path:
     """The program that hosts a C lock of the table or the bug zoo. It knows which one by the name of the link to it."""
     if name not in {lock.name for lock in zoo_locks()}:
         name = choose("lock", name, [lock.name for lock in locks()])
-    link, program = paths.cache("locks") / name, paths.program("lock-adapter")
-    if not link.is_symlink() or os.readlink(link) != program:
+    return _linked(paths.cache("locks") / name, paths.program("lock-adapter"))
+
+
+def _linked(link: Path, target: str) -> Path:
+    """Makes a symbolic link unless it is there."""
+    if not link.is_symlink() or os.readlink(link) != target:
         link.parent.mkdir(parents=True, exist_ok=True)
-        made = link.with_name(f".{name}.{os.getpid()}")
+        made = link.with_name(f".{link.name}.{os.getpid()}")
         made.unlink(missing_ok=True)
-        made.symlink_to(program)
+        made.symlink_to(target)
         made.replace(link)
     return link
 
 
 def library_environment() -> dict[str, str]:
-    """What the shipped adapters and their installer go by: where the libraries are, and the Python that runs this."""
-    return {"LOCKSTORM_LIBRARIES": str(paths.cache("adapters")), "LOCKSTORM_PYTHON": sys.executable}
+    """What adapters and their installer go by: where the libraries are, the Python that runs this, and, for the Python
+    of an adapter, where `from lockstorm import serve` finds the package: the last entry of PYTHONPATH, and nothing else
+    is there."""
+    package = _linked(paths.cache("python") / paths.PACKAGE.name, str(paths.PACKAGE))
+    before = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
+    return {
+        "LOCKSTORM_LIBRARIES": str(paths.cache("adapters")),
+        "LOCKSTORM_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join([*before, str(package.parent)]),
+    }
 
 
 def install_libraries() -> int:

@@ -175,7 +175,7 @@ def trial_summary(request: TrialSettings, played: Verdict | TrialResult) -> Tria
     return TrialSummary(dict(statuses), played.sentence, trial_command(request), played_again)
 
 
-def serve(
+def work_off(
     core: int, kind: type[Request], time_of: Callable[[Request], str], play_one: Callable[[Request], Any]
 ) -> None:
     """Worker loop: reads requests of this type from standard input, plays each, prints the answer."""
@@ -201,4 +201,4 @@ def give_up(signal_number: int, frame: object) -> NoReturn:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), TrialSettings, lambda request: request.time, play_request)
+    work_off(int(sys.argv[1]), TrialSettings, lambda request: request.time, play_request)

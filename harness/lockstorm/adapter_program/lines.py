@@ -14,8 +14,8 @@ def unknown(error: Exception) -> Line:
     return {"outcome": "unknown", "error": f"{type(error).__name__}: {error}"}
 
 
-class Caller:  # a thread of protocol 2, which executes its calls one after the other
-    def __init__(self, program: "Program") -> None:
+class ThreadCaller:  # a thread of protocol 2, which executes its calls one after the other
+    def __init__(self, program: "ThreadProgram") -> None:
         self.program, self.calls, self.asked, self.answered = program, SimpleQueue[Line | None](), 0, 0
         self.call: Line = {}  # that is under way
         self.thread = Thread(target=self.run, daemon=True)
@@ -29,7 +29,7 @@ class Caller:  # a thread of protocol 2, which executes its calls one after the 
             self.program.write(question, answer)
 
 
-class Program:
+class ThreadProgram:
     """A library has `open`, `make`, which returns a lock object, and operations on a lock object, as its question says;
     perhaps `forget`, after which it needs no lock object any more.
     `refusals`: its exceptions for "not granted" and "not yours". `hello_2`: what version 2 adds to `hello`."""
@@ -37,7 +37,12 @@ class Program:
     def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line) -> None:
         self.library, self.refusals, self.protocol = library, refusals, 1
         self.hellos = {1: {"protocol": 1, **hello}, 2: {"protocol": 2, **hello, **hello_2}}
-        self.locks, self.callers, self.making, self.writing = dict[int, Any](), dict[int, Caller](), Lock(), Lock()
+        self.locks, self.callers, self.making, self.writing = (
+            dict[int, Any](),
+            dict[int, ThreadCaller](),
+            Lock(),
+            Lock(),
+        )
 
     def serve(self) -> None:
         for question in map(json.loads, sys.stdin):
@@ -47,7 +52,7 @@ class Program:
                 self.write(question, self.answer(question))
             else:
                 number = question.get("thread", 1)
-                caller = self.callers[number] = self.callers.get(number) or Caller(self)
+                caller = self.callers[number] = self.callers.get(number) or ThreadCaller(self)
                 caller.asked += 1
                 caller.calls.put(question)
 

@@ -15,8 +15,8 @@ def cancelled(question: Line) -> Line:  # a release or renewal may have reached 
     return {"outcome": outcome, "cancelled": True, "error": "CancelledError"}
 
 
-class Caller:  # a thread of protocol 2: a context, in which its calls are executed one after the other, a task each
-    def __init__(self, program: "Program") -> None:
+class TaskCaller:  # a thread of protocol 2: a context, in which its calls are executed one after the other, a task each
+    def __init__(self, program: "TaskProgram") -> None:
         self.program, self.calls, self.asked, self.answered = program, asyncio.Queue[Line](), 0, 0
         self.call: Line = {}  # that is under way
         self.runner, self.context = asyncio.create_task(self.run()), contextvars.copy_context()
@@ -30,7 +30,7 @@ class Caller:  # a thread of protocol 2: a context, in which its calls are execu
             self.program.write(question, cancelled(question) if self.task.cancelled() else self.task.result())
 
 
-class Program:
+class TaskProgram:
     """A library has `open`, `make`, which returns a lock object, operations on a lock object, as its question says, and
     perhaps `forget`, after which it needs no lock object any more; all but `make` are coroutines. `refusals`: its
     exceptions for "not granted" and "not yours". `hello_2`, `hello_3`: what these versions add to `hello`."""
@@ -40,7 +40,7 @@ class Program:
         self.hellos = {1: {"protocol": 1, **hello}, 2: {"protocol": 2, **hello, **hello_2}}
         if hello_3:
             self.hellos[3] = {**self.hellos[2], "protocol": 3, **hello_3}
-        self.locks, self.callers = dict[int, Any](), dict[int, Caller]()
+        self.locks, self.callers = dict[int, Any](), dict[int, TaskCaller]()
         self.acquires = dict[int, Line]()  # the latest one of each lock object
         library.lost = self.lost
 
@@ -54,7 +54,7 @@ class Program:
                 self.write(question, await getattr(self, question["op"])(question))
                 continue
             number = question.get("thread", 1)
-            caller = self.callers[number] = self.callers.get(number) or Caller(self)
+            caller = self.callers[number] = self.callers.get(number) or TaskCaller(self)
             caller.asked += 1
             caller.calls.put_nowait(question)
         os._exit(0)
@@ -101,7 +101,9 @@ class Program:
             if question["op"] == "acquire":
                 self.acquires[number] = question
             if question.get("over"):
-                asyncio.get_running_loop().call_soon(asyncio.current_task().cancel)  # where the call first waits
+                call = asyncio.current_task()
+                assert call
+                asyncio.get_running_loop().call_soon(call.cancel)  # where the call first waits
             done = await getattr(self.library, question["op"])(self.locks[number], question)
         except self.refusals as error:
             return {"outcome": "refused", "error": str(error)}
