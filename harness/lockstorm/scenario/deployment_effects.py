@@ -28,7 +28,8 @@ def play_deployed(request: TrialSettings, result: TrialResult) -> TrialResult:
 
     def statuses(settings: Sequence[RedisSetting] | None) -> dict[str, Status]:
         own = None if settings is None else deployment.only(service, settings)
-        played = play(replace(request, config=None, deployment=own, server=request.server or deployment.server))
+        server, without = request.server or deployment.server, request.without or deployment.without
+        played = play(replace(request, config=None, deployment=own, server=server, without=without))
         return {name: played.properties[name].status for name in JUDGED}
 
     usual, now = statuses(None), {name: result.properties[name].status for name in JUDGED}

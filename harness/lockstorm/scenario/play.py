@@ -29,6 +29,7 @@ from lockstorm.results.verdict import (
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.ensemble_settings import lease_bounds, silence_of_leader_ms
+from lockstorm.servers.lacking_commands import lacking_commands
 from lockstorm.servers.services import check_lease, is_table, lease_at_least, real_time_reason
 from lockstorm.trial.client_groups import grouped, many_lease_ms
 from lockstorm.trial.settings import (
@@ -77,10 +78,12 @@ def check_settings(request: TrialSettings, *, gives_tokens: bool = False) -> tup
         raise UsageError(f"--fixed-lease is for locks that renew their lease; {lock.name} never does")
     if request.fixed_lease and lock.service == "zookeeper":
         raise UsageError(f"--fixed-lease: {lock.name} is held by a session, which its heartbeats keep")
+    for flag, given in (("--server", request.server), ("--without", request.without)):
+        if given and lock.service != "redis":
+            raise UsageError(f"{flag} is for locks on Redis, and {lock.name} lives on {lock.service}")
     if request.server:
-        if lock.service != "redis":
-            raise UsageError(f"--server is for locks on Redis, and {lock.name} lives on {lock.service}")
         paths.redis_server(request.server)
+    lacking_commands(request.without, request.server)
     if request.config and lock.service != "redis" and Path(request.config).suffix != ".toml":
         raise UsageError(
             f"--config {request.config} is for locks on Redis, and {lock.name} lives on {lock.service}: name a policy "

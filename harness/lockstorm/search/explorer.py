@@ -36,6 +36,7 @@ from lockstorm.search.search_lines import (
 )
 from lockstorm.search.sessions import SESSION_OPTIONS, session_numbers
 from lockstorm.servers.hosted_server import hosted_server
+from lockstorm.servers.lacking_commands import lacking_options
 from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
 from lockstorm.servers.still_topology import (
     MASTER,
@@ -97,12 +98,16 @@ class SearchJob:
 class Explorer:
     """A context manager: the servers run while it is open."""
 
-    def __init__(self, lock: LockEntry, jobs: int, replicas: int = 0, server: str | None = None) -> None:
-        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
-        service are supervised by the job's own program, which starts them. Sentinels, or a cluster, are one node."""
+    def __init__(
+        self, lock: LockEntry, jobs: int, replicas: int = 0, server: str | None = None, without: Sequence[str] = ()
+    ) -> None:
+        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server; `without`: commands
+        that they lack. Servers of another service are supervised by the job's own program, which starts them.
+        Sentinels, or a cluster, are one node."""
         service, topology = lock.service, lock.adapter.topology if lock.adapter else "single"
         self._service, self._topology = service, topology
         self._server = paths.redis_server(server) if service == "redis" else ""
+        self._lacking = lacking_options(without)
         self._program = paths.program("explore")
         added = library_environment() if lock.adapter else {}
         self._environment = [f"{name}={value}" for name, value in added.items()]
@@ -154,7 +159,7 @@ class Explorer:
         for place, (name, own) in enumerate(zip(self._servers, directories, strict=True)):
             listening, clock = job.socket(name), job.clock(name)
             clock.write_bytes(CLOCK_PAGE.pack(b"", STAND_STILL_NS if is_sentinel(name) else EPOCH_NS))
-            options = [*SENTINEL_OPTIONS] if is_sentinel(name) else [*SERVER_OPTIONS]
+            options = [*SENTINEL_OPTIONS] if is_sentinel(name) else [*SERVER_OPTIONS, *self._lacking]
             command = [*options, "--unixsocket", str(listening), "--dir", str(own)]
             command = [*added[place], *command] if is_sentinel(name) else [*command, *added[place]]
             with on_core(job.core):
@@ -300,7 +305,7 @@ class SearchOutcome:
 
 def explorer_for(context: ScheduleContext | LibraryContext, jobs: int, server: str | None = None) -> Explorer:
     replicas = context.replicas if isinstance(context, ScheduleContext) else 0
-    return Explorer(lock_named(context.lock), jobs, replicas, server)
+    return Explorer(lock_named(context.lock), jobs, replicas, server, context.without)
 
 
 def _first_digests(path: Path, count: int) -> bytes:

@@ -53,6 +53,7 @@ def replay_real(
         permits=schedule.permits,
         fixed_lease=bool(schedule.fixed_lease),
         checks_validity=bool(schedule.checks_validity),
+        without=",".join(schedule.without) or None,
     )
     required = ",".join(replayed_properties(lock_named(schedule.lock), schedule.permits))
 

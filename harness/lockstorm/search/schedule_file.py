@@ -23,6 +23,7 @@ from lockstorm.search.schedule_text import (
     schedule_text,
     text_of,
 )
+from lockstorm.servers.lacking_commands import lacking_commands
 from lockstorm.servers.services import real_time_reason
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, WAIT_FOR_EVER, TrialSettings
 
@@ -55,6 +56,7 @@ LIBRARY_NUMBERS = {
     "seed": (0, 2**62),
     "number": (1, 2**62),
 }
+LACKING = "without"  # the key of commands that the servers lack
 OPTIONAL = ("extends", "checks_validity", "in_order", "varied", "calm_bound_ms")  # 0 in a file without it
 
 Head = dict[str, object]  # the keys of a file, by the names of the fields of a schedule
@@ -81,6 +83,7 @@ class ScheduleContext:
     varied: int = 0  # what is drawn for each client, instead of the same for all
     calm_bound_ms: int = 0  # the bound of a schedule in which no fault struck; 0: bound_ms
     in_order: int = 0  # fairness is judged: the history has order_ms, and some clients give up sooner than others
+    without: tuple[str, ...] = ()  # commands that the servers lack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,7 @@ class LibraryContext:
     lease_ms: int  # the default of the library
     permits: int
     seed: int  # of the search
+    without: tuple[str, ...] = ()  # commands that the servers lack
 
     @property
     def lock(self) -> str:
@@ -145,7 +149,8 @@ Schedule = ScheduleFile | LibrarySchedule
 
 def _written(schedule: Schedule, keys: Sequence[str], *lines: str) -> str:
     head = [f"{key} {getattr(schedule, key)}" for key in keys]
-    return "\n".join([FIRST_LINE, *head, " ".join(("violates", *schedule.violates)), *lines]) + "\n"
+    lacking = [f"{LACKING} {','.join(schedule.without)}"] if schedule.without else []
+    return "\n".join([FIRST_LINE, *head, *lacking, " ".join(("violates", *schedule.violates)), *lines]) + "\n"
 
 
 def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
@@ -208,11 +213,15 @@ def _head(read: ScheduleText, name: str, texts: tuple[str, ...], numbers: Mappin
     """The values of all keys, as this version means them."""
     violates = "violates" if read.version > 1 or not read.of_library else "breaks"
     known = dict(numbers) if read.version > 1 else {**numbers, "number": (0, 2**62)}
-    head: Head = {**head_values(read.head, name, (*texts, violates), known)}
+    head: Head = {**head_values(read.head, name, (*texts, LACKING, violates), known)}
     missing = [key for key in (*texts, *numbers, violates) if key not in head and key not in OPTIONAL]
     if missing:
         part, line = next(iter(read.starts.items()))
         raise UsageError(f"{name}: line {line}: {missing[0]} is missing before {part!r}")
+    if LACKING in head:
+        line = next(number for number, line in read.head if line.startswith(LACKING))
+        with at_place(f"{name}: line {line}"):
+            head[LACKING] = lacking_commands(str(head[LACKING]), None, LACKING)
     head["violates"] = tuple(map(current_name, str(head.pop(violates)).split()))
     if read.version == 1:
         head["number"] = int(str(head["number"])) + 1

@@ -33,6 +33,7 @@ from lockstorm.search.schedule_file import (
     check_explorable,
 )
 from lockstorm.search.usual_search import USUAL, USUAL_TOTAL, steady_requirements, usual_faults, usual_requirements
+from lockstorm.servers.lacking_commands import LACKING_HELP, lacking_commands
 from lockstorm.trial.settings import LEASE_LIMIT_MS, PERMIT_LIMIT, SEED_LIMIT, SERVER_HELP, WAIT_FOR_EVER, TrialSettings
 
 OF_REPLICAS = ("failover", "stall-replica")
@@ -75,6 +76,7 @@ OPTIONS_OF_LIBRARIES = (
         "excepted",
         "forms",
         "server",
+        "without",
     ),
     *("workers", "keep_going", "strategy", "deviations"),
 )
@@ -196,6 +198,7 @@ class SearchRequest:
         metavar="FORM;…",
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
+    without: str | None = option("--without", LACKING_HELP, "names", metavar="COMMAND")
     workers: int | None = option(
         "--workers", "Processes that search in parallel. Default: one per core.", "number", within=(1, WORKERS_MOST)
     )
@@ -266,6 +269,7 @@ class SearchPlan:
             "excepted": request.excepted,
             "build": _build_of(self.lock),
             "server": request.server,
+            "without": ",".join(context.without) or None,
         }
         if isinstance(context, LibraryContext):
             key |= {"permits": context.permits, "forms": "; ".join(self.forms) or None}
@@ -300,8 +304,9 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
     adapter = request.lock.removeprefix(PREFIX)
     lock = lock_named(request.lock)
     adapter_path(adapter)
-    if request.server and lock.service != "redis":
-        raise UsageError(f"--server names a redis-server, and {adapter} lives on {lock.service}")
+    for flag, given in (("--server", request.server), ("--without", request.without)):
+        if given and lock.service != "redis":
+            raise UsageError(f"{flag} is about redis-servers, and {adapter} lives on {lock.service}")
     _check_build(request, lock)
     budget, total = library_budget(request.faults, lock.service)
     return SearchPlan(
@@ -313,6 +318,7 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
             lease_ms=library_lease_ms(lock, request.lease_ms),
             permits=request.permits or PERMITS_USUAL,
             seed=request.seed,
+            without=lacking_commands(request.without, request.server),
         ),
         budget=budget,
         faults_total=total,
@@ -454,6 +460,7 @@ def _context(
         calm_bound_ms=_calm_bound_ms(request, lock) if LIVENESS in required else 0,
         work_ms=lease_ms // WORK_PARTS if request.work_ms is None else request.work_ms,
         seed=request.seed,
+        without=lacking_commands(request.without, request.server),
     )
 
 

@@ -3,6 +3,7 @@ who maintain the library. The phrases of a library stand in `standalone.toml` be
 language in a template beside this file."""
 
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from lockstorm.results.call_event import BrokenPromise
 from lockstorm.search.replay import ReplayedLibrary
 from lockstorm.search.schedule_file import LibrarySchedule
 from lockstorm.search.standalone_plan import Call, Plan, Proof, standalone_plan
+from lockstorm.servers.lacking_commands import lacking_options
 
 FILE = "standalone.toml"
 LANGUAGES = ("python", "java", "js", "go")  # each has a template
@@ -116,8 +118,9 @@ def standalone_program(schedule: LibrarySchedule, result: ReplayedLibrary, langu
 def _head(phrases: Phrases, schedule: LibrarySchedule, result: ReplayedLibrary, broken: Sequence[BrokenPromise]) -> str:
     version = result.library.version
     file = PROGRAMS[phrases.language]
+    lacking = shlex.join(lacking_options(schedule.without))
     lines = [
-        f"{schedule.library}, on an empty redis-server and without any fault:",
+        f"{schedule.library}, on an empty redis-server{f' {lacking}' if lacking else ''} and without any fault:",
         result.sentence,
         "",
         "The calls, with their times, are those of a schedule that lockstorm found. Exit status: 1 if this run shows",

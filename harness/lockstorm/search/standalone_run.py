@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from lockstorm.base import paths
 from lockstorm.base.errors import LockstormError
 from lockstorm.locks.adapter import SHIPPED
 from lockstorm.process.process import Sandbox
+from lockstorm.servers.lacking_commands import lacking_options
 
 RUN_LIMIT_S, BUILD_LIMIT_S = 300, 600
 NEEDS = {"python": sys.executable, "java": "java", "js": "node", "go": "go"}
@@ -43,14 +45,17 @@ def standalone_command(program: Path, adapter: str, directory: Path) -> list[str
     return [str(directory / "found")]
 
 
-def run_standalone(program: Path, adapter: str, language: str, *, breaks: bool = True) -> str:
-    """What one run of it has shown, in words. `breaks`: its schedule breaks a promise."""
+def run_standalone(
+    program: Path, adapter: str, language: str, *, breaks: bool = True, lacking: Sequence[str] = ()
+) -> str:
+    """What one run of it has shown, in words. `breaks`: its schedule breaks a promise; `lacking`: commands that the
+    server lacks."""
     if not shutil.which(NEEDS[language], path=_environment()["PATH"]):
         return f"it was not run: there is no {NEEDS[language]}"
     try:
         with contextlib.closing(Sandbox()) as sandbox, tempfile.TemporaryDirectory() as directory:
             command = standalone_command(program, adapter, Path(directory))
-            port = _start_server(sandbox)
+            port = _start_server(sandbox, lacking)
             done = subprocess.run(
                 [*command, str(port)], capture_output=True, text=True, timeout=RUN_LIMIT_S, env=_environment()
             )
@@ -72,10 +77,11 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/local/go/bin"}
 
 
-def _start_server(sandbox: Sandbox) -> int:
+def _start_server(sandbox: Sandbox, lacking: Sequence[str]) -> int:
     port = sandbox.hold_port()
     command = [paths.redis_server(None), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    server = sandbox.start("redis", [*command, "--dir", str(sandbox.directory)])
+    command += ["--dir", str(sandbox.directory), *lacking_options(lacking)]
+    server = sandbox.start("redis", command)
     sandbox.await_start(
         "redis-server", "redis", server, lambda: socket.create_connection(("127.0.0.1", port)).close(), (OSError,)
     )

@@ -23,6 +23,7 @@ from lockstorm.servers.ensemble_settings import (
     ensemble_in_virtual_time,
     read_ensemble,
 )
+from lockstorm.servers.lacking_commands import lacking_commands
 from lockstorm.servers.postgres_server import refusal_by_postgres
 from lockstorm.servers.redis_config import (
     LAG,
@@ -56,6 +57,7 @@ class Deployment:
     elections: Elections = field(default_factory=Elections)  # in real time
     topologies: tuple[Topology, ...] = ()  # that the team runs: sentinel, cluster
     server: str | None = None  # the program that the locks on Redis live on; None: the usual one
+    without: str | None = None  # commands that it lacks, separated by commas
     is_redis_configured: bool = False  # settings of redis-server are given, though maybe none: its defaults count
 
     def of(self, service: str) -> tuple[RedisSetting, ...]:
@@ -131,6 +133,8 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
     if server:
         server = str((home / server).absolute()) if "/" in server else server
         table.checked("server", lambda: paths.redis_server(server, "server"))
+    without = table.text("without")
+    table.checked("without", lambda: lacking_commands(without, server, "without"))
     settings = table.checked("config", lambda: read_redis_config(home / config)) if config else ()
     given = table.table("redis")
     own = [setting for _, setting in settings_in(given)]
@@ -138,7 +142,9 @@ def read_deployment(table: TomlTable, home: Path) -> Deployment:
     topologies = tuple(each for each in TOPOLOGIES if each in table.values)
     found = _deployment_of((*settings, *own), replicas, server, f"{table.file}:{table.line()}")
     is_configured, elections = bool(config or given.values), read_elections(table)
-    found = replace(found, is_redis_configured=is_configured, elections=elections, topologies=topologies)
+    found = replace(
+        found, is_redis_configured=is_configured, elections=elections, topologies=topologies, without=without
+    )
     found = with_postgresql(found, table.table("postgresql"))
     for service in ENSEMBLES:
         kept, changed = read_ensemble(table.table(service), service)

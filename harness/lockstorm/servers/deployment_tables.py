@@ -70,6 +70,7 @@ class DeploymentTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
     server: Annotated[str, text("Of locks on Redis: a program, such as valkey-server. Default: redis-server.")] = (
         LEFT_OUT
     )
+    without: Annotated[str, text("Commands that the redis-servers lack, as LPOS,HELLO.")] = LEFT_OUT
     config: Annotated[
         str, text("The redis.conf of the servers, relative to this file. Default: nothing is written to disk.")
     ] = LEFT_OUT

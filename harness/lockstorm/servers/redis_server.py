@@ -116,6 +116,7 @@ class RedisServer:
             unix_socket_path=str(self.socket),
             socket_timeout=CONNECTION_LIMIT_S,
             driver_info=None,
+            protocol=2,  # a server may lack HELLO
             client_name=OWN_NAME,
             retry=Retry(NoBackoff(), 1),
         )

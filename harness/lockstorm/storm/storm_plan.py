@@ -342,5 +342,5 @@ def storm_replay_command(storm: StormRequest, seed: int) -> str:
         words += option_words(request, "time")
     words += option_words(request, "store", "lease_ms", "clients", "duration_ms")
     words += option_words(storm, "longest_ms", "bound_ms", "work_ms", "wait_ms")
-    names = ("require", "permits", "server", "config", "fixed_lease", "checks_validity")
+    names = ("require", "permits", "server", "without", "config", "fixed_lease", "checks_validity")
     return shlex.join(words + option_words(request, *names))

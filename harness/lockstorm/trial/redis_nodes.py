@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.native.library import library
+from lockstorm.servers.lacking_commands import lacking_commands, lacking_options
 from lockstorm.servers.redis_server import Network, RedisServer
 from lockstorm.servers.topology import CLUSTER_MASTERS, Sentinel, cluster_ranges, join, slot_of, watch
 from lockstorm.trial.client import Client
@@ -36,6 +37,7 @@ class RedisNodes(Nodes[RedisServer]):
         self.replicas: list[RedisServer] = []
         self.cluster: list[RedisServer] = []  # all other masters and replicas of a cluster
         self.sentinels: list[Sentinel] = []
+        self._lacking = lacking_commands(trial.settings.without, trial.settings.server)
 
     @property
     def every(self) -> Sequence[RedisServer]:
@@ -44,6 +46,10 @@ class RedisNodes(Nodes[RedisServer]):
     @property
     def clocked(self) -> Sequence[RedisServer]:
         return [*self.known, *self.replicas]
+
+    def versions(self) -> dict[str, str]:
+        lacking = f" without {', '.join(self._lacking)}" if self._lacking else ""
+        return {self.program: self.known[0].version() + lacking}
 
     # --- life ---
 
@@ -80,7 +86,7 @@ class RedisNodes(Nodes[RedisServer]):
         network = (
             Network(settings.topology == "cluster", trial.links.peer_port) if settings.topology != "single" else None
         )
-        options = (*PERSISTENCE[settings.persistence], *settings.server_options)
+        options = (*PERSISTENCE[settings.persistence], *settings.server_options, *lacking_options(self._lacking))
         deployment = settings.deployment
         configured = deployment.of("redis") if deployment and deployment.is_redis_configured else None
         server = RedisServer(

@@ -13,6 +13,7 @@ from lockstorm.results.lock_entry import LockEntry, Topology
 from lockstorm.results.properties import PROPERTIES, REQUIRED
 from lockstorm.servers.deployment import ENSEMBLES, Deployment
 from lockstorm.servers.ensemble_settings import lease_late_by_settings_ms
+from lockstorm.servers.lacking_commands import LACKING_HELP
 from lockstorm.servers.services import LEASE_LATE_MS
 from lockstorm.servers.topology import Elections
 
@@ -121,6 +122,7 @@ class TrialSettings:
         within=(1, PERMIT_LIMIT),
     )
     server: str | None = option("--server", SERVER_HELP, metavar="PROGRAM")
+    without: str | None = option("--without", LACKING_HELP, "names", metavar="COMMAND")
     config: str | None = option("--config", CONFIG_HELP, metavar="FILE")
     control: bool = option(
         "--control", "Play the schedule without its fault, or with the fault inside the lease.", "flag"
@@ -174,6 +176,7 @@ def deployed(settings: TrialSettings, service: str) -> TrialSettings:
         settings,
         deployment=deployment,
         server=settings.server or deployment.server,
+        without=settings.without or deployment.without,
         replicas=max(settings.replicas, deployment.replicas),
         elections=deployment.elections,
     )

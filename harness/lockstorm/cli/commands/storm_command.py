@@ -26,7 +26,7 @@ from lockstorm.trial.settings import TrialSettings
 
 TRIAL_OPTIONS = (
     *("duration_ms", "clients", "seed", "time", "store", "lease_ms", "fixed_lease", "checks_validity"),
-    *("permits", "require", "server", "config"),
+    *("permits", "require", "server", "without", "config"),
 )
 HELPS = {
     "duration_ms": "Length of a storm by the trial's clock. Default: 10s.",
