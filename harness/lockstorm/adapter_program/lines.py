@@ -1,4 +1,4 @@
-"""Shared by the adapters of Python's libraries: the protocol, versions 1 and 2 (docs/adapters.md)."""
+"""Shared by the adapters of Python's libraries: the protocol (docs/adapters.md)."""
 
 import json
 import os
@@ -32,17 +32,17 @@ class ThreadCaller:  # a thread of protocol 2, which executes its calls one afte
 class ThreadProgram:
     """A library has `open`, `make`, which returns a lock object, and operations on a lock object, as its question says;
     perhaps `forget`, after which it needs no lock object any more.
-    `refusals`: its exceptions for "not granted" and "not yours". `hello_2`: what version 2 adds to `hello`."""
+    `refusals`: its exceptions for "not granted" and "not yours". `hello_2`, `hello_3`: what these versions add."""
 
-    def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line) -> None:
+    def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line, hello_3: Line | None = None) -> None:
         self.library, self.refusals, self.protocol = library, refusals, 1
         self.hellos = {1: {"protocol": 1, **hello}, 2: {"protocol": 2, **hello, **hello_2}}
-        self.locks, self.callers, self.making, self.writing = (
-            dict[int, Any](),
-            dict[int, ThreadCaller](),
-            Lock(),
-            Lock(),
-        )
+        if hello_3:
+            self.hellos[3] = {**self.hellos[2], "protocol": 3, **hello_3}
+        self.locks, self.callers = dict[int, Any](), dict[int, ThreadCaller]()
+        self.acquires = dict[int, Line]()  # the latest one of each lock object
+        self.making, self.writing = Lock(), Lock()
+        library.lost = self.lost
 
     def serve(self) -> None:
         for question in map(json.loads, sys.stdin):
@@ -60,8 +60,16 @@ class ThreadProgram:
         with self.writing:
             os.write(1, json.dumps({"id": question["id"], "outcome": "ok", **answer}).encode() + b"\n")
 
+    def lost(self, lock: Any) -> None:
+        """The library tells that the hold of a lock object is lost."""
+        for number, question in list(self.acquires.items()):
+            if self.locks.get(number) is lock:
+                where = {key: question[key] for key in ("thread", "lock", "resource") if key in question}
+                with self.writing:
+                    os.write(1, json.dumps({"notice": "lost", **where}).encode() + b"\n")
+
     def hello(self, question: Line) -> Line:
-        self.protocol = min(2, question["protocol"])
+        self.protocol = min(max(self.hellos), question["protocol"])
         return self.hellos[self.protocol]
 
     def open(self, question: Line) -> Line:
@@ -85,7 +93,7 @@ class ThreadProgram:
         for caller in self.callers.values():
             caller.calls.put(None)
             caller.thread.join()
-        self.callers, self.locks = {}, {}
+        self.callers, self.locks, self.acquires = {}, {}, {}
         getattr(self.library, "forget", lambda: None)()
         return {}
 
@@ -94,6 +102,8 @@ class ThreadProgram:
             with self.making:
                 if (number := question.get("lock", 1)) not in self.locks:
                     self.locks[number] = self.library.make(question.get("resource", self.opened["resource"]), question)
+            if question["op"] == "acquire":
+                self.acquires[number] = question
             done = getattr(self.library, question["op"])(self.locks[number], question)
         except self.refusals as error:
             return {"outcome": "refused", "error": str(error)}
