@@ -57,14 +57,6 @@ func acquire(ctx context.Context, on *lock, question message) message {
 	return answer
 }
 
-// The answer to a call whose context may have ended: whether the server has executed it is not known then.
-func ended(ctx context.Context, answer message) message {
-	if ctx.Err() != nil && answer["outcome"] == "unknown" {
-		answer["cancelled"] = true
-	}
-	return answer
-}
-
 func perform(ctx context.Context, on *lock, question message) message {
 	if question["op"] == "acquire" {
 		return acquire(ctx, on, question)

@@ -15,7 +15,7 @@ final class CuratorTraits {
         boolean both = kind.equals("ReadWriteLock"), permits = kind.equals("SemaphoreV2");
         JsonObject hello = Lines.outcome(true);
         boolean hosts = request.get("protocol").getAsInt() > 1;
-        hello.addProperty("protocol", hosts ? 2 : 1);
+        hello.addProperty("protocol", Math.min(3, request.get("protocol").getAsInt()));
         hello.addProperty("name", "Curator InterProcess" + kind);
         hello.addProperty("version", version());
         hello.addProperty("source", "Curator, org.apache.curator.framework.recipes.locks.InterProcess" + kind);
@@ -34,6 +34,8 @@ final class CuratorTraits {
         hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : same));
         hello.addProperty("cancel", true);
         hello.add("keeps", Lines.words(permits ? PERMITS_KEEP : KEEPS));
+        Holds.tells = request.get("protocol").getAsInt() > 2;
+        if (Holds.tells) hello.addProperty("loss_notice", "lease"); // ConnectionState.LOST
         return hello;
     }
 

@@ -23,6 +23,7 @@ var isElection = len(os.Args) > 1 && os.Args[1] == "election"
 var hellos = map[bool]string{false: mutexes, true: mutexForms}
 
 func init() {
+	hello3 = `{"protocol": 3, "cancels": ["release"], "over": ["acquire", "release"], "loss_notice": "lease"}`
 	if isElection {
 		hellos = map[bool]string{false: elections, true: electionForms}
 	}

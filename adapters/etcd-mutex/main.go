@@ -72,7 +72,10 @@ func perform(ctx context.Context, on *lock, question message) message {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if question["op"] == "release" {
-		return outcome(true, on.holder.release(within))
+		guard.Lock()
+		on.asked = nil // from here on a loss is no news
+		guard.Unlock()
+		return ended(ctx, outcome(true, on.holder.release(within)))
 	}
 	answer, err := client.Txn(within).If(on.holder.owns()).Commit()
 	return outcome(err == nil && answer.Succeeded, err)

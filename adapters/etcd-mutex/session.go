@@ -20,6 +20,7 @@ type holder interface {
 type lock struct {
 	session *concurrency.Session
 	holder  holder
+	asked   message // the acquire whose hold may be lost; nil: nothing is held
 }
 
 func init() {
@@ -27,6 +28,21 @@ func init() {
 		if on.session != nil {
 			on.session.Orphan() // gives nothing back
 		}
+	}
+	heed = func(on *lock, question message) {
+		on.asked = question
+		go on.watch(on.session)
+	}
+}
+
+// The library closes Done when the session of a hold has ended.
+func (on *lock) watch(session *concurrency.Session) {
+	<-session.Done()
+	guard.Lock()
+	asked := on.asked
+	guard.Unlock()
+	if on.session == session && asked != nil {
+		lost(on, asked)
 	}
 }
 

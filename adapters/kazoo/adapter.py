@@ -1,6 +1,6 @@
 """kazoo's Lock on ZooKeeper: the first of the sequential nodes. With a word: its other locks."""
 
-from kinds import IS_SEMAPHORE, KINDS, CancelledError, KazooClient, Lock, LockTimeout, __version__
+from kinds import IS_SEMAPHORE, KINDS, CancelledError, KazooClient, KazooState, Lock, LockTimeout, __version__
 
 from lockstorm.adapter_program.limited import within
 from lockstorm.adapter_program.lines import Line, ThreadProgram
@@ -25,17 +25,31 @@ HELLO_2 = {
     "forms": [{"form": form, "wait": [wait], "lease": ["renewed"]} for form, wait in WAITS.items()],
     "keeps": ["/{resource}", "/{resource}-__lock__"] if IS_SEMAPHORE else ["/{resource}"],
 }
+HELLO_3 = {"loss_notice": "lease"}  # the state LOST: the session has ended
 
 
 class Library:
+    def __init__(self) -> None:
+        self.made = list[dict[str, Lock]]()
+
     def open(self, question: Line) -> Line:
         node = question["nodes"][0]
         self.options = {"max_leases": question["permits"]} if IS_SEMAPHORE else {}
         self.client = KazooClient(f"{node['host']}:{node['port']}", timeout=question["lease_ms"] / 1000)
+        self.client.add_listener(lambda state: self.tell() if state == KazooState.LOST else None)
         return {"outcome": "ok" if self.client.start_async().wait(15) else "unknown"}
 
     def make(self, resource: str, question: Line) -> dict[str, Lock]:
-        return {mode: kind(self.client, f"/{resource}", **self.options) for mode, kind in KINDS.items()}
+        self.made.append({mode: kind(self.client, f"/{resource}", **self.options) for mode, kind in KINDS.items()})
+        return self.made[-1]
+
+    def tell(self) -> None:
+        for locks in self.made:
+            if any(lock.is_acquired for lock in locks.values()):
+                self.lost(locks)
+
+    def forget(self) -> None:
+        self.made.clear()
 
     def acquire(self, locks: dict[str, Lock], question: Line) -> bool | Line:
         """Without an answer of its servers the library asks for ever. A client of version 1 gives up before it does."""
@@ -67,4 +81,4 @@ class Library:
         return {"held": any(lock.is_acquired for lock in locks.values())}
 
 
-ThreadProgram(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2, HELLO_3).serve()

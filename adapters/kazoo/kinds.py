@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 try:
-    from kazoo.client import KazooClient
+    from kazoo.client import KazooClient, KazooState
     from kazoo.exceptions import CancelledError, LockTimeout
     from kazoo.recipe.lock import Lock, ReadLock, Semaphore, WriteLock
     from kazoo.version import __version__
@@ -12,7 +12,7 @@ except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(69)
 
-__all__ = ["IS_SEMAPHORE", "KINDS", "CancelledError", "KazooClient", "Lock", "LockTimeout", "__version__"]
+__all__ = ["IS_SEMAPHORE", "KINDS", "CancelledError", "KazooClient", "KazooState", "Lock", "LockTimeout", "__version__"]
 
 ALL: dict[str, dict[str, Any]] = {
     "read-write": {"read": ReadLock, "write": WriteLock},

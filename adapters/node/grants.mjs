@@ -28,15 +28,16 @@ async function attempt(redlock, work) {
 
 // `forms`: by its name, how each form acquires. It returns { grant, release }, and may return { isHeld }, if it has no
 // grant. `redlockFor` makes the library's object for an acquire.
-export function serveGrants({ hello, hello2, redlockFor, forms }) {
+export function serveGrants({ hello, hello2, hello3, redlockFor, forms }) {
   const usual = Object.keys(forms)[0];
   let links, lease;
-  serve({
+  const lost = serve({
     hello: { ...hello, lease: true, waits: "polling", nodes: 5, operations: ["renew", "status"] },
     // A wait is a number of tries, whose timers together may be late by one of them.
     hello2: {
       ...hello2, threads: 8, owner: "object", lease_key: "{resource}", renew_lease: true, timer_ms: RETRY_MS,
     },
+    hello3,
     open: (question) => {
       links = connect(question.nodes);
       lease = question.lease_ms;
@@ -45,7 +46,7 @@ export function serveGrants({ hello, hello2, redlockFor, forms }) {
       const [form, ttl, waits] = [question.form ?? usual, question.lease_ms ?? lease, waitsOf(question)];
       const redlock = redlockFor(links, form, waits, lock);
       return attempt(redlock, async () => {
-        const held = await forms[form](redlock, lock.resource, ttl, waits);
+        const held = await forms[form](redlock, lock, ttl, waits, lost);
         lock.held = { ...held, redlock, ttl };
         return held.grant && { valid_until_ms: validUntil(held.grant.expiration) };
       });

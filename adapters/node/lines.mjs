@@ -28,12 +28,14 @@ export function serve(library) {
   const calls = new Map(); // calls under way: the controller of each one's signal, by the id of its question
   let threads = new Map(); // by number: what a thread was asked last; it executes its calls one after the other
   let locks = new Map();
-  let opened;
+  let opened, tells; // tells: version 3 has notices
 
   const ofProgram = {
-    hello: ({ protocol }) =>
-      protocol > 2 && library.hello3 ? { protocol: 3, ...library.hello, ...library.hello2, ...library.hello3 }
-      : protocol > 1 ? { protocol: 2, ...library.hello, ...library.hello2 } : { protocol: 1, ...library.hello },
+    hello: ({ protocol }) => {
+      tells = protocol > 2 && library.hello3 !== undefined;
+      if (tells) return { protocol: 3, ...library.hello, ...library.hello2, ...library.hello3 };
+      return protocol > 1 ? { protocol: 2, ...library.hello, ...library.hello2 } : { protocol: 1, ...library.hello };
+    },
     open: (question) => {
       opened = question;
       library.open(question);
@@ -77,6 +79,6 @@ export function serve(library) {
   }).on("close", () => process.exit(0));
   return (held) => {
     for (const [lock, { resource }] of locks)
-      if (locks.get(lock) === held) process.stdout.write(JSON.stringify({ notice: "lost", lock, resource }) + "\n");
+      if (tells && locks.get(lock) === held) process.stdout.write(JSON.stringify({ notice: "lost", lock, resource }) + "\n");
   };
 }

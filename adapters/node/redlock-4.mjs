@@ -40,8 +40,8 @@ serveGrants({
   redlockFor: (links, form, waits) =>
     counting(new Redlock(links, form === WITH_OPTIONS ? { retryJitter: 0 } : waits), "clientError"),
   forms: {
-    [LOCK]: (redlock, resource, ttl) => granted(redlock.lock(resource, ttl)),
-    [WITH_OPTIONS]: (redlock, resource, ttl, waits) => granted(redlock.lockWithOptions(resource, ttl, waits)),
-    [DISPOSER]: (redlock, resource, ttl) => disposed((onFailure) => redlock.disposer(resource, ttl, onFailure)),
+    [LOCK]: (redlock, { resource }, ttl) => granted(redlock.lock(resource, ttl)),
+    [WITH_OPTIONS]: (redlock, { resource }, ttl, waits) => granted(redlock.lockWithOptions(resource, ttl, waits)),
+    [DISPOSER]: (redlock, { resource }, ttl) => disposed((onFailure) => redlock.disposer(resource, ttl, onFailure)),
   },
 });

@@ -13,11 +13,12 @@ const WAIT = ["none", "time", "forever"];
 
 // The library extends the grant until the promise of the routine is fulfilled. It does so 500 ms before it expires, by
 // default, and accepts no duration that is not 100 ms longer.
-function used(redlock, resource, ttl, waits) {
+function used(redlock, lock, ttl, waits, lost) {
   const settings = { ...waits, automaticExtensionThreshold: Math.floor(Math.min(500, ttl / 2, ttl - 100)) };
   return new Promise((resolve, reject) => {
-    const whole = redlock.using([resource], ttl, settings, (signal) => new Promise((end) => {
-      resolve({ isHeld: () => !signal.aborted, release: () => (end(), whole) });
+    const whole = redlock.using([lock.resource], ttl, settings, (signal) => new Promise((end) => {
+      signal.addEventListener("abort", () => lock.held?.signal === signal && lost(lock));
+      resolve({ signal, isHeld: () => !signal.aborted, release: () => (end(), whole) });
     }));
     whole.catch(reject);
   });
@@ -32,10 +33,11 @@ serveGrants({
       { form: USING, wait: WAIT, ...OFFER, lease: ["renewed"], operations: ["status"] },
     ],
   },
+  hello3: { loss_notice: "renewal" }, // the signal of `using` aborts
   redlockFor: (links, form, waits, lock) =>
     (lock.redlock ??= counting(new Redlock(links), "error", (error) => !(error instanceof ResourceLockedError))),
   forms: {
-    [ACQUIRE]: async (redlock, resource, ttl, waits) => {
+    [ACQUIRE]: async (redlock, { resource }, ttl, waits) => {
       const grant = await redlock.acquire([resource], ttl, waits);
       return { grant, release: () => grant.release() };
     },

@@ -15,7 +15,7 @@ final class Traits {
     /** What all of them are, in the protocol that was asked for. */
     static JsonObject hello(JsonObject request, String kind, String waits) {
         JsonObject hello = Lines.outcome(true);
-        hello.addProperty("protocol", hosts(request) ? 2 : 1);
+        hello.addProperty("protocol", Math.min(3, request.get("protocol").getAsInt()));
         boolean alone = Links.topology.equals("single");
         hello.addProperty("name", "Redisson " + kind + (alone ? "" : " " + Links.topology));
         if (!alone) hello.addProperty("topology", Links.topology);
@@ -64,6 +64,7 @@ final class Traits {
             programs(hello, forms, both ? List.of("read", "write") : List.of("exclusive"),
                 both ? List.of("same", "write-read") : List.of("same"), "thread",
                 kind.equals("MultiLock") ? "{resource}:1" : "{resource}");
+        if (request.get("protocol").getAsInt() > 2) hello.addProperty("holds_two", !composed);
         return hello;
     }
 

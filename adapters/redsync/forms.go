@@ -22,6 +22,10 @@ var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "r
 	{"form": "LockContext, context.WithTimeout", "wait": ["time", "forever"], "lease": ["given"]},
 	{"form": "TryLockContext", "wait": ["none"], "lease": ["given"]}]}`}
 
+func init() {
+	hello3 = `{"protocol": 3, "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}`
+}
+
 // Without a form it waits as the library does; in version 2, where a question names its lock, without a limit.
 func formOf(question message) any {
 	if question["form"] == nil && question["wait_ms"] == nil && question["lock"] != nil {

@@ -15,8 +15,8 @@ var calls = map[any]context.CancelFunc{}                  // calls under way, by
 var locks = map[any]*lock{}                               // by number
 var threads = map[any]chan struct{}{}                     // by number: closed when the last call that it was asked for has ended
 var drop = func(on *lock) {}                              // ends what a lock object has started and would outlive it
-
-var hello3 string // what version 3 adds; empty: the adapter speaks version 2
+var heed = func(on *lock, question message) {}            // listens whether what this acquire was granted is lost
+var hello3 string                                         // what version 3 adds; empty: the adapter speaks version 2
 
 // `hellos`, by whether it is version 2, says what the adapter says; adapters/install-old starts it with other releases.
 func hello(question message) (given message) {
@@ -43,6 +43,23 @@ func answer(question, given message) {
 	out.Encode(given)
 }
 
+// Tells that what this acquire was granted is lost, if the lock object is still there.
+func lost(on *lock, asked message) {
+	guard.Lock()
+	defer guard.Unlock()
+	if locks[asked["lock"]] == on {
+		out.Encode(message{"notice": "lost", "thread": asked["thread"], "lock": asked["lock"], "resource": asked["resource"]})
+	}
+}
+
+// The answer to a call whose context may have ended: whether the server has executed it is not known then.
+func ended(ctx context.Context, answer message) message {
+	if ctx.Err() != nil && answer["outcome"] == "unknown" {
+		answer["cancelled"] = true
+	}
+	return answer
+}
+
 // Starts a call as a goroutine, which begins when the one before it in its thread has ended.
 func begin(question message) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,6 +82,9 @@ func begin(question message) {
 		defer guard.Unlock()
 		delete(calls, question["id"])
 		answer(question, given)
+		if question["op"] == "acquire" && given["outcome"] == "ok" {
+			heed(on, question)
+		}
 		close(ended)
 	}()
 }

@@ -69,9 +69,9 @@ func perform(ctx context.Context, on *lock, question message) message {
 	guard.Unlock()
 	switch question["op"] {
 	case "release":
-		return outcome(mutex.Unlock())
+		return ended(ctx, outcome(mutex.UnlockContext(ctx)))
 	case "renew":
-		return outcome(mutex.Extend())
+		return ended(ctx, outcome(mutex.ExtendContext(ctx)))
 	case "is_held":
 		return outcome(mutex.Valid())
 	}

@@ -8,9 +8,9 @@ import org.redisson.api.*;
 import org.redisson.config.Config;
 
 public class LockAdapter { // 2. Its description; docs/adapters.md has all keys. HELLO_2: for calls of several threads.
-    static final String HELLO = ", 'protocol': 1, 'tcp': true, 'lease': true, 'renews': true, 'operations': ['is_held'],"
+    static final String HELLO = ", 'tcp': true, 'lease': true, 'renews': true, 'operations': ['is_held'],"
         + "'name': 'my lock', 'version': '" + Redisson.class.getPackage().getImplementationVersion() + "'";
-    static final String HELLO_2 = HELLO.replace("col': 1", "col': 2, 'threads': 8, 'owner': 'thread', 'reenters': ['same'],"
+    static final String HELLO_2 = HELLO + (", 'threads': 8, 'owner': 'thread', 'reenters': ['same'],"
         + "'lease_key': '{resource}', 'timer_ms': 100, 'forms': [{'form': 'tryLock', 'wait': ['none', 'time'],"
         + "'lease': ['given', 'renewed']}, {'form': 'lock', 'wait': ['forever'], 'lease': ['given', 'renewed']}]");
     static RedissonClient client; static String resource;
@@ -58,7 +58,8 @@ public class LockAdapter { // 2. Its description; docs/adapters.md has all keys.
         for (Scanner input = new Scanner(System.in, "UTF-8"); input.hasNextLine();) {
             JsonObject request = JsonParser.parseString(input.nextLine()).getAsJsonObject();
             String verb = request.get("op").getAsString(), rest = "ok'";
-            if (verb.equals("hello")) rest += number(request, "protocol") > 1 ? HELLO_2 : HELLO;
+            long version = Math.min(3, number(request, "protocol")); // 3 asks a release that has failed once more
+            if (verb.equals("hello")) rest += ", 'protocol': " + version + (version > 1 ? HELLO_2 : HELLO);
             else if (verb.equals("open")) rest = outcome(null, verb, request) + "'";
             else if (verb.equals("forget")) {
                 for (ExecutorService thread : threads.values()) thread.shutdown(); // a call under way is not ended

@@ -13,12 +13,17 @@ import (
 	client "github.com/redis/go-redis/v9"
 )
 
-// 2. Its description; docs/adapters.md has all keys. Version 2 adds calls of several goroutines about several objects.
+// 2. Its description; docs/adapters.md has all keys. Version 2 adds calls of several goroutines about several objects,
+// version 3 those that fail.
 var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "my lock", "lease": true, "nodes": 3,
 	"operations": ["renew"]}`,
 	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "lease_key": "{resource}", "timer_ms": 50,
 	"of_object": ["lease_ms", "wait_ms"], "forms": [
 	{"form": "LockContext", "wait": ["none", "time"], "wait_unit_ms": 50, "lease": ["given"]}]}`}
+
+func init() {
+	hello3 = `{"protocol": 3, "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}`
+}
 
 var opened, pools = message{}, []redis.Pool{}
 
@@ -52,9 +57,9 @@ func perform(ctx context.Context, on *lock, question message) message {
 		on.mutex = made(question)
 	}
 	guard.Unlock()
-	others := map[any]func() (bool, error){"release": on.mutex.Unlock, "renew": on.mutex.Extend}
+	others := map[any]func(context.Context) (bool, error){"release": on.mutex.UnlockContext, "renew": on.mutex.ExtendContext}
 	if other, found := others[question["op"]]; found {
-		return outcome(other())
+		return ended(ctx, outcome(other(ctx)))
 	}
 	given := outcome(true, on.mutex.LockContext(ctx))
 	if given["outcome"] != "ok" && ctx.Err() != nil {

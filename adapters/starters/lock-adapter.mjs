@@ -13,6 +13,8 @@ const HELLO_2 = {
   forms: [{ form: "acquire(abortSignal)", wait: ["time", "forever"], wait_unit_ms: 10, lease: ["given", "renewed"] }],
 };
 
+const HELLO_3 = { loss_notice: "renewal" }; // the library tells by itself that a hold is lost
+
 // 3. A connection, and a lock object. The trial's proxy listens at the nodes: connect to these addresses only.
 function connected(nodes) {
   const once = { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false }; // by default ioredis sends again
@@ -20,8 +22,9 @@ function connected(nodes) {
   return link.on("error", () => {}); // each command reports its own error
 }
 
-function made({ resource = opened.resource, wait_ms, lease_ms }) {
-  const options = { lockTimeout: lease_ms ?? opened.lease_ms, onLockLost: () => {} }; // the default ends the process
+function made({ resource = opened.resource, lock, wait_ms, lease_ms }) {
+  const onLockLost = () => protocol === 3 && console.log(JSON.stringify({ notice: "lost", lock, resource }));
+  const options = { lockTimeout: lease_ms ?? opened.lease_ms, onLockLost }; // the default ends the process
   if (lease_ms === undefined ? opened.fixed_lease : lease_ms !== null) options.refreshInterval = 0;
   if (wait_ms === 0) options.acquireAttemptsLimit = 1;
   else options.acquireTimeout = wait_ms ?? (protocol === 1 ? 10_000 : Infinity); // its default, or no limit
@@ -59,8 +62,8 @@ process.on("unhandledRejection", (error) => console.error(error.message)); // a 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const question = JSON.parse(line), { id, op, thread = 1 } = question;
   if (op === "hello") {
-    protocol = Math.min(2, question.protocol);
-    write(question, { protocol, ...HELLO, ...(protocol === 2 && HELLO_2) });
+    protocol = Math.min(3, question.protocol);
+    write(question, { protocol, ...HELLO, ...(protocol > 1 && HELLO_2), ...(protocol > 2 && HELLO_3) });
   } else if (op === "open") {
     [opened, link] = [question, connected(question.nodes)];
     write(question, {});

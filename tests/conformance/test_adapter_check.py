@@ -195,6 +195,7 @@ FORGETS = "version 2: forget ends threads and lock objects, and keeps connection
 HOSTS = "version 2: while a call of one thread waits, those of others are answered"
 LIMITED = "a client that waits for a limited time is refused after it"
 RENEWS = "a renewal makes the lease longer, and is refused when the lock is lost"
+SAYS_UNKNOWN = "without an answer of its servers it says unknown, in time"
 WAITS = "version 2: each form waits and leases as its hello says"
 # Where the libraries deviate from their documentation (docs/adapters.md); redisson passes the same checks.
 UNKEPT = {
@@ -202,6 +203,7 @@ UNKEPT = {
     "cirello-pglock": [HOSTS, WAITS],
     "etcd3gw": [RENEWS, WAITS],
     "pals": [FORGETS],
+    "portalocker": [SAYS_UNKNOWN],
     "redisson-fair": [CANCELS],
     "redisson-fenced": [WAITS],
     "redisson-multi": [CANCELS],

@@ -79,14 +79,14 @@ def test_a_command_that_the_server_lacks(
     if violates:
         assert "--without LPOS" in result["replay"]
         schedule = parse_library_schedule(result["found"]["file"], "found")
-        assert schedule.without == ("LPOS",) and replay_library(schedule, "found").violates == violates
+        assert schedule.servers.without == ("LPOS",) and replay_library(schedule, "found").violates == violates
         with_it = parse_library_schedule(result["found"]["file"].replace("without LPOS\n", ""), "found")
         assert replay_library(with_it, "found").violates == []
 
 
 def test_a_campaign_is_of_servers_that_lack_the_same_commands() -> None:
     plan = library_plan("lock:set-nx-px", without="lpos,HELLO,LPOS")
-    assert (plan.context.without, plan.key["without"]) == (("LPOS", "HELLO"), "LPOS,HELLO")
+    assert (plan.context.servers.without, plan.key["without"]) == (("LPOS", "HELLO"), "LPOS,HELLO")
     assert "without" not in library_plan("lock:set-nx-px").key
 
 
@@ -120,7 +120,7 @@ violates mutual_exclusion
 schedule
 """
     schedule = parse_schedule(text, "mine")
-    assert schedule.without == ("LPOS",) and schedule.text.splitlines()[-3:] == text.splitlines()[-3:]
+    assert schedule.servers.without == ("LPOS",) and schedule.text.splitlines()[-3:] == text.splitlines()[-3:]
     with pytest.raises(UsageError, match="mine: line 15: without GET: lockstorm itself asks"):
         parse_schedule(text.replace("LPOS", "GET"), "mine")
 

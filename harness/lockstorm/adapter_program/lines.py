@@ -63,7 +63,7 @@ class ThreadProgram:
     def lost(self, lock: Any) -> None:
         """The library tells that the hold of a lock object is lost."""
         for number, question in list(self.acquires.items()):
-            if self.locks.get(number) is lock:
+            if self.protocol > 2 and self.locks.get(number) is lock:
                 where = {key: question[key] for key in ("thread", "lock", "resource") if key in question}
                 with self.writing:
                     os.write(1, json.dumps({"notice": "lost", **where}).encode() + b"\n")

@@ -21,7 +21,7 @@ from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox, flag_words
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.search.schedule_file import LibraryContext, ScheduleContext
+from lockstorm.search.schedule_file import LibraryContext, ScheduleContext, ServerKind
 from lockstorm.search.search_lines import (
     BadLine,
     FoundSchedule,
@@ -99,22 +99,23 @@ class Explorer:
     """A context manager: the servers run while it is open."""
 
     def __init__(
-        self, lock: LockEntry, jobs: int, replicas: int = 0, server: str | None = None, without: Sequence[str] = ()
+        self, lock: LockEntry, jobs: int, replicas: int = 0, server: str | None = None, kind: ServerKind | None = None
     ) -> None:
-        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server; `without`: commands
-        that they lack. Servers of another service are supervised by the job's own program, which starts them.
-        Sentinels, or a cluster, are one node."""
+        """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
+        service are supervised by the job's own program, which starts them. Sentinels, or a cluster, are one node."""
         service, topology = lock.service, lock.adapter.topology if lock.adapter else "single"
         self._service, self._topology = service, topology
         self._server = paths.redis_server(server) if service == "redis" else ""
-        self._lacking = lacking_options(without)
+        self._kind = kind or ServerKind()
         self._program = paths.program("explore")
         added = library_environment() if lock.adapter else {}
         self._environment = [f"{name}={value}" for name, value in added.items()]
         nodes = lock.nodes or 1
         self._servers = [f"{service}-{each + 1}" for each in range(nodes)]
         self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
-        self._servers = self._servers if topology == "single" else server_names(topology)
+        if topology != "single":
+            self._servers = server_names(topology, one_node=self._kind.one_node_cluster)
+        self._has_ports = topology != "single" or self._kind.one_node_cluster  # servers say where they are
         self._job_count = jobs
         self._exit = contextlib.ExitStack()
         self.jobs: list[SearchJob] = []
@@ -153,20 +154,22 @@ class Explorer:
         for own in directories:
             own.mkdir(mode=0o700)
         added: list[list[str]] = [[]] * len(directories)
-        if self._topology != "single":
+        if self._has_ports:
             added = server_options(self._topology, self._sandbox, directories)
             job.nodes += ["--master", MASTER] if self._topology == "sentinel" else []
         for place, (name, own) in enumerate(zip(self._servers, directories, strict=True)):
             listening, clock = job.socket(name), job.clock(name)
             clock.write_bytes(CLOCK_PAGE.pack(b"", STAND_STILL_NS if is_sentinel(name) else EPOCH_NS))
-            options = [*SENTINEL_OPTIONS] if is_sentinel(name) else [*SERVER_OPTIONS, *self._lacking]
+            options = (
+                [*SENTINEL_OPTIONS] if is_sentinel(name) else [*SERVER_OPTIONS, *lacking_options(self._kind.without)]
+            )
             command = [*options, "--unixsocket", str(listening), "--dir", str(own)]
             command = [*added[place], *command] if is_sentinel(name) else [*command, *added[place]]
             with on_core(job.core):
                 job.servers[name] = self._sandbox.start(
                     f"{job.directory.name}-{name}", [self._server, *command], environment=mapped_clock(clock)
                 )
-            if self._topology != "single":
+            if self._has_ports:
                 job.nodes += ["--service", service_of(self._topology, name), "--at", str(announced_port(place))]
             job.nodes += ["--node", str(listening), "--clock", str(clock)]
 
@@ -178,7 +181,7 @@ class Explorer:
                     complaint = self._sandbox.log_tail(f"{job.directory.name}-{name}")
                     raise Inconclusive(f"redis-server did not start: {complaint or 'it gave no reason'}")
                 time.sleep(0.002)
-        if self._topology == "cluster":
+        if self._topology == "cluster" or self._kind.one_node_cluster:
             names = list(job.servers)
             await_cluster([*map(job.socket, names)], [*map(job.clock, names)], _clock_move, EPOCH_NS)
 
@@ -305,7 +308,7 @@ class SearchOutcome:
 
 def explorer_for(context: ScheduleContext | LibraryContext, jobs: int, server: str | None = None) -> Explorer:
     replicas = context.replicas if isinstance(context, ScheduleContext) else 0
-    return Explorer(lock_named(context.lock), jobs, replicas, server, context.without)
+    return Explorer(lock_named(context.lock), jobs, replicas, server, context.servers)
 
 
 def _first_digests(path: Path, count: int) -> bytes:

@@ -53,7 +53,7 @@ def replay_real(
         permits=schedule.permits,
         fixed_lease=bool(schedule.fixed_lease),
         checks_validity=bool(schedule.checks_validity),
-        without=",".join(schedule.without) or None,
+        without=",".join(schedule.servers.without) or None,
     )
     required = ",".join(replayed_properties(lock_named(schedule.lock), schedule.permits))
 
@@ -86,6 +86,8 @@ def _play(trial: Trial, schedule: ScheduleFile, strike: Strike) -> None:
 
 def strike_of(schedule: ScheduleFile, name: str) -> Strike:
     """What strikes client 1, and at which checkpoint: a replay in the explorer tells."""
+    if schedule.servers.one_node_cluster:
+        raise UsageError(f"{name}: --real: its servers are clusters, which a trial does not start")
     number = len(schedule.lines)
     line = f"{name}: line {schedule.line_numbers[0]}" if number and schedule.line_numbers else name
     if number != 1:

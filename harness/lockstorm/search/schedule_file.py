@@ -56,10 +56,24 @@ LIBRARY_NUMBERS = {
     "seed": (0, 2**62),
     "number": (1, 2**62),
 }
-LACKING = "without"  # the key of commands that the servers lack
+LACKING, ONE_NODE = "without", "one_node_cluster"  # keys of ServerKind
 OPTIONAL = ("extends", "checks_validity", "in_order", "varied", "calm_bound_ms")  # 0 in a file without it
 
 Head = dict[str, object]  # the keys of a file, by the names of the fields of a schedule
+
+
+@dataclass(frozen=True)
+class ServerKind:
+    """What the redis-servers of a search are, if not the usual ones."""
+
+    without: tuple[str, ...] = ()  # commands that they lack
+    one_node_cluster: bool = False  # each is a cluster of one node
+
+    @property
+    def lines(self) -> list[str]:
+        """In a schedule."""
+        lacking = [f"{LACKING} {','.join(self.without)}"] if self.without else []
+        return lacking + [f"{ONE_NODE} 1"] * self.one_node_cluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +97,7 @@ class ScheduleContext:
     varied: int = 0  # what is drawn for each client, instead of the same for all
     calm_bound_ms: int = 0  # the bound of a schedule in which no fault struck; 0: bound_ms
     in_order: int = 0  # fairness is judged: the history has order_ms, and some clients give up sooner than others
-    without: tuple[str, ...] = ()  # commands that the servers lack
+    servers: ServerKind = ServerKind()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +130,7 @@ class LibraryContext:
     lease_ms: int  # the default of the library
     permits: int
     seed: int  # of the search
-    without: tuple[str, ...] = ()  # commands that the servers lack
+    servers: ServerKind = ServerKind()
 
     @property
     def lock(self) -> str:
@@ -149,8 +163,10 @@ Schedule = ScheduleFile | LibrarySchedule
 
 def _written(schedule: Schedule, keys: Sequence[str], *lines: str) -> str:
     head = [f"{key} {getattr(schedule, key)}" for key in keys]
-    lacking = [f"{LACKING} {','.join(schedule.without)}"] if schedule.without else []
-    return "\n".join([FIRST_LINE, *head, *lacking, " ".join(("violates", *schedule.violates)), *lines]) + "\n"
+    return (
+        "\n".join([FIRST_LINE, *head, *schedule.servers.lines, " ".join(("violates", *schedule.violates)), *lines])
+        + "\n"
+    )
 
 
 def check_explorable(request: TrialSettings) -> tuple[LockEntry, str]:
@@ -212,20 +228,26 @@ def parse_library_schedule(text: str, name: str) -> LibrarySchedule:
 def _head(read: ScheduleText, name: str, texts: tuple[str, ...], numbers: Mapping[str, tuple[int, int]]) -> Head:
     """The values of all keys, as this version means them."""
     violates = "violates" if read.version > 1 or not read.of_library else "breaks"
-    known = dict(numbers) if read.version > 1 else {**numbers, "number": (0, 2**62)}
+    known = {**numbers, ONE_NODE: (0, 1)} if read.version > 1 else {**numbers, "number": (0, 2**62)}
     head: Head = {**head_values(read.head, name, (*texts, LACKING, violates), known)}
     missing = [key for key in (*texts, *numbers, violates) if key not in head and key not in OPTIONAL]
     if missing:
         part, line = next(iter(read.starts.items()))
         raise UsageError(f"{name}: line {line}: {missing[0]} is missing before {part!r}")
-    if LACKING in head:
-        line = next(number for number, line in read.head if line.startswith(LACKING))
-        with at_place(f"{name}: line {line}"):
-            head[LACKING] = lacking_commands(str(head[LACKING]), None, LACKING)
+    head["servers"] = _server_kind(read, head, name)
     head["violates"] = tuple(map(current_name, str(head.pop(violates)).split()))
     if read.version == 1:
         head["number"] = int(str(head["number"])) + 1
     return head
+
+
+def _server_kind(read: ScheduleText, head: Head, name: str) -> ServerKind:
+    """Takes its keys from the head."""
+    lines = {line.partition(" ")[0]: number for number, line in read.head}
+    lacking = head.pop(LACKING, None)
+    with at_place(f"{name}: line {lines.get(LACKING, 0)}"):
+        without = lacking_commands(str(lacking), None, LACKING) if lacking else ()
+    return ServerKind(without, bool(head.pop(ONE_NODE, 0)))
 
 
 def _lock_schedule(read: ScheduleText, name: str) -> ScheduleFile:

@@ -30,6 +30,7 @@ from lockstorm.search.schedule_file import (
     VARIES_WORK,
     LibraryContext,
     ScheduleContext,
+    ServerKind,
     check_explorable,
 )
 from lockstorm.search.usual_search import USUAL, USUAL_TOTAL, steady_requirements, usual_faults, usual_requirements
@@ -77,6 +78,7 @@ OPTIONS_OF_LIBRARIES = (
         "forms",
         "server",
         "without",
+        "one_node_cluster",
     ),
     *("workers", "keep_going", "strategy", "deviations"),
 )
@@ -202,6 +204,12 @@ class SearchRequest:
     workers: int | None = option(
         "--workers", "Processes that search in parallel. Default: one per core.", "number", within=(1, WORKERS_MOST)
     )
+    one_node_cluster: bool = option(
+        "--one-node-cluster",
+        "Let each redis-server be a cluster of one node, as behind a proxy or the one address of a hosted cluster: it "
+        "refuses commands with keys of different slots (CROSSSLOT).",
+        "flag",
+    )
     fixed_lease: bool = option("--fixed-lease", "Disable the lock's watchdog.", "flag")
     extends: bool = option("--extends", "Let clients extend their lease in the middle of their work.", "flag")
     checks_validity: bool = option(
@@ -269,7 +277,8 @@ class SearchPlan:
             "excepted": request.excepted,
             "build": _build_of(self.lock),
             "server": request.server,
-            "without": ",".join(context.without) or None,
+            "without": ",".join(context.servers.without) or None,
+            "one_node_cluster": request.one_node_cluster or None,
         }
         if isinstance(context, LibraryContext):
             key |= {"permits": context.permits, "forms": "; ".join(self.forms) or None}
@@ -304,7 +313,8 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
     adapter = request.lock.removeprefix(PREFIX)
     lock = lock_named(request.lock)
     adapter_path(adapter)
-    for flag, given in (("--server", request.server), ("--without", request.without)):
+    of_redis = ("server", "without", "one_node_cluster")
+    for flag, given in ((options_of(request)[name].flag, getattr(request, name)) for name in of_redis):
         if given and lock.service != "redis":
             raise UsageError(f"{flag} is about redis-servers, and {adapter} lives on {lock.service}")
     _check_build(request, lock)
@@ -318,7 +328,7 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
             lease_ms=library_lease_ms(lock, request.lease_ms),
             permits=request.permits or PERMITS_USUAL,
             seed=request.seed,
-            without=lacking_commands(request.without, request.server),
+            servers=_servers(request, lock),
         ),
         budget=budget,
         faults_total=total,
@@ -460,8 +470,14 @@ def _context(
         calm_bound_ms=_calm_bound_ms(request, lock) if LIVENESS in required else 0,
         work_ms=lease_ms // WORK_PARTS if request.work_ms is None else request.work_ms,
         seed=request.seed,
-        without=lacking_commands(request.without, request.server),
+        servers=_servers(request, lock),
     )
+
+
+def _servers(request: SearchRequest, lock: LockEntry) -> ServerKind:
+    if request.one_node_cluster and lock.adapter and lock.adapter.topology == "sentinel":
+        raise UsageError("--one-node-cluster: the nodes of a cluster have no sentinels")
+    return ServerKind(lacking_commands(request.without, request.server), request.one_node_cluster)
 
 
 def _permits(request: SearchRequest, lock: LockEntry) -> int:

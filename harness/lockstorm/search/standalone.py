@@ -86,6 +86,8 @@ def check_standalone(schedule: LibrarySchedule, language: str) -> Phrases:
     phrases = phrases_of(schedule.adapter)
     if language != phrases.language:
         raise UsageError(f"--as {language}: {schedule.library} is a library for {phrases.language}")
+    if schedule.servers.one_node_cluster:
+        raise UsageError(f"--as {language}: a program is run against a plain server, and the schedule needs a cluster")
     if schedule.deviations:
         raise UsageError(
             f"--as {language}: a program against a plain server cannot bring about this deviation of the schedule: "
@@ -118,7 +120,7 @@ def standalone_program(schedule: LibrarySchedule, result: ReplayedLibrary, langu
 def _head(phrases: Phrases, schedule: LibrarySchedule, result: ReplayedLibrary, broken: Sequence[BrokenPromise]) -> str:
     version = result.library.version
     file = PROGRAMS[phrases.language]
-    lacking = shlex.join(lacking_options(schedule.without))
+    lacking = shlex.join(lacking_options(schedule.servers.without))
     lines = [
         f"{schedule.library}, on an empty redis-server{f' {lacking}' if lacking else ''} and without any fault:",
         result.sentence,

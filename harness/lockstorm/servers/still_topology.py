@@ -1,6 +1,7 @@
-"""A Redis cluster, and a master under sentinels, as a search uses them: which server does what is written down before
-they start, and nothing changes it. The nodes of a cluster are connected, so that published messages reach all of them,
-and take no silence for a failure. A sentinel's clock stands at the start of 1970, before its first try to connect."""
+"""A Redis cluster, of three nodes or of one, and a master under sentinels, as a search uses them: which server does
+what is written down before they start, and nothing changes it. The nodes of a cluster are connected, so that published
+messages reach all of them, and take no silence for a failure. A sentinel's clock stands at the start of 1970, before
+its first try to connect."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -31,15 +32,15 @@ CLUSTER_OPTIONS: dict[str, object] = {
 }
 
 
-def server_names(topology: Topology) -> list[str]:
+def server_names(topology: Topology, *, one_node: bool) -> list[str]:
     """The servers of a cluster; the master and its sentinels."""
     if topology == "cluster":
-        return [f"redis-{each + 1}" for each in range(len(SLOTS_FROM))]
+        return [f"redis-{each + 1}" for each in range(1 if one_node else len(SLOTS_FROM))]
     return ["redis-1", *(f"sentinel-{each + 1}" for each in range(SENTINELS))]
 
 
-def slots_of_masters() -> list[range]:
-    return [range(first, after) for first, after in pairwise((*SLOTS_FROM, SLOTS))]
+def slots_of_masters(masters: int = len(SLOTS_FROM)) -> list[range]:
+    return [range(first, after) for first, after in pairwise((*SLOTS_FROM[:masters], SLOTS))]
 
 
 def is_sentinel(name: str) -> bool:
@@ -64,24 +65,29 @@ def _identity(place: int) -> str:
 
 def server_options(topology: Topology, sandbox: Sandbox, directories: Sequence[Path]) -> list[list[str]]:
     """The arguments of each server, in the order of server_names, beside those that every server of a search has; of a
-    sentinel, the file of its configuration comes first. `directories`: each server's own, which are there."""
+    sentinel, the file of its configuration comes first. `directories`: each server's own, which are there. Servers of
+    the topology single are clusters of one node each."""
     if topology == "cluster":
         return _cluster(sandbox, directories)
+    if topology == "single":
+        return [_cluster(sandbox, [directory], place)[0] for place, directory in enumerate(directories)]
     return [[], *(_sentinel(directory, place) for place, directory in enumerate(directories) if place > 0)]
 
 
-def _cluster(sandbox: Sandbox, directories: Sequence[Path]) -> list[list[str]]:
+def _cluster(sandbox: Sandbox, directories: Sequence[Path], first: int = 0) -> list[list[str]]:
+    """`first`: the place of the first one among all servers. Each bus has a port of its own: by default servers without
+    a port have the same, and the second one ends."""
     buses = [sandbox.hold_port() for _ in directories]
     for own, directory in enumerate(directories):
         lines = []
-        for place, slots in enumerate(slots_of_masters()):
+        for place, slots in enumerate(slots_of_masters(len(directories))):
             flags = "myself,master" if place == own else "master"
-            at = f"127.0.0.1:{announced_port(place)}@{buses[place]}"
+            at = f"127.0.0.1:{announced_port(first + place)}@{buses[place]}"
             lines.append(f"{_identity(place)} {at} {flags} - 0 0 {place + 1} connected {slots[0]}-{slots[-1]}")
         lines.append(f"vars currentEpoch {len(buses)} lastVoteEpoch 0")
         (directory / "nodes.conf").write_text("".join(f"{line}\n" for line in lines))
     return [
-        flag_words(CLUSTER_OPTIONS | {"cluster-announce-port": announced_port(place)} | dict.fromkeys(BUS, bus))
+        flag_words(CLUSTER_OPTIONS | {"cluster-announce-port": announced_port(first + place)} | dict.fromkeys(BUS, bus))
         for place, bus in enumerate(buses)
     ]
 

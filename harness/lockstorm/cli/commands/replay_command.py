@@ -104,7 +104,7 @@ def _write_program(schedule: LibrarySchedule, file: Path, language: str, output:
         write_text(output, text)
         console().print(f"{output} is to show: {result.sentence}", soft_wrap=True)
         with waiting(f"one run of {output} ..."):
-            breaks, lacking = bool(result.violates), schedule.without
+            breaks, lacking = bool(result.violates), schedule.servers.without
             shown = run_standalone(output, schedule.adapter, language, breaks=breaks, lacking=lacking)
         console().print(shown, soft_wrap=True)
     else:
