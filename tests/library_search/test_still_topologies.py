@@ -1,5 +1,6 @@
 """Searches of libraries that are configured for a Redis cluster, or for a master under sentinels."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.base.errors import NotInstalled
 from lockstorm.locks.adapter import PREFIX, adapter_entry
+from lockstorm.locks.lock_names import lock_named
+from lockstorm.process.line_client import LineClient
+from lockstorm.search.explorer import Explorer
+from lockstorm.search.schedule_file import ServerKind, parse_library_schedule
 from lockstorm.servers.still_topology import slots_of_masters
 from lockstorm.servers.topology import slot_of
 from tests.helpers.daily import daily
@@ -139,7 +144,76 @@ def test_a_published_message_reaches_subscribers_of_every_node(tmp_path: Path) -
     assert result["schedules"] == 40 and result["unplayed"] == 0
 
 
+# --- a cluster of one node ---
+
+# A lock that knows nothing of clusters: its script has two keys. {waiters}: the second one.
+TWO_KEYS = """#!{python}
+import sys, uuid
+sys.path.insert(0, {shared!r})
+import redis
+from lines import Program
+TAKE = "redis.call('incr', KEYS[2]) redis.call('pexpire', KEYS[2], ARGV[2]) " \\
+       "return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0"
+DELETE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
+class Library:
+    def open(self, question):
+        self.link, self.lease_ms = redis.Redis(unix_socket_path=question["nodes"][0]["unix"]), question["lease_ms"]
+    def make(self, resource, question):
+        return {{"name": resource}}
+    def acquire(self, lock, question):
+        name, lock["token"] = lock["name"], uuid.uuid4().hex
+        return self.link.eval(TAKE, 2, name, f"{waiters}", lock["token"], self.lease_ms)
+    def release(self, lock, question):
+        return self.link.eval(DELETE, 1, lock["name"], lock.get("token", ""))
+FORM = {{"form": "take", "wait": ["none"], "lease": ["default"]}}
+Program(Library(), (), {{"name": "two keys", "lease": True}},
+    {{"owner": "object", "forms": [FORM], "keeps": ["*"], "lease_key": "{{resource}}"}}).serve()
+"""
+
+
+@pytest.mark.lengthy("plays a search")
+@pytest.mark.parametrize(
+    ("waiters", "one_node", "status"),
+    [("waiters:{name}", True, 1), ("waiters:{{{name}}}", True, 0), ("waiters:{name}", False, 0)],
+    ids=["two slots", "one slot", "no cluster"],
+)
+def test_a_lock_behind_one_address(tmp_path: Path, waiters: str, one_node: bool, status: int) -> None:
+    program = tmp_path / "mine"
+    shared = str(paths.ROOT / "adapters" / "python")
+    program.write_text(TWO_KEYS.format(python=sys.executable, shared=shared, waiters=waiters))
+    program.chmod(0o755)
+    words = ("--seed", "1", "--schedules", "20", "--faults", "none", *["--one-node-cluster"] * one_node)
+    result = searched(str(program), *words)
+    assert result["exit"] == status, result["sentence"]
+    assert result["replay"].endswith("--one-node-cluster") == one_node
+    if status:
+        assert "nobody can get the lock" in result["sentence"]
+        assert "\none_node_cluster 1\n" in result["found"]["file"]
+        assert parse_library_schedule(result["found"]["file"], "found").servers.one_node_cluster
+
+
+def test_several_servers_are_clusters_of_one_node_each() -> None:
+    """Without a port of its own for the bus of each, the second one ends."""
+    with Explorer(lock_named("redlock"), 2, servers=ServerKind(one_node_cluster=True)) as explorer:
+        for job in explorer.jobs:
+            for name in job.servers:
+                with contextlib.closing(LineClient(job.socket(name))) as client:
+                    (own,) = client.request("CLUSTER", "NODES").decode().splitlines()
+                assert own.split()[2:3] == ["myself,master"] and own.endswith("0-16383")
+
+
+def test_a_client_of_a_cluster_gets_one_master() -> None:
+    with Explorer(lock_named(f"{PREFIX}redis-py-cluster"), 1, servers=ServerKind(one_node_cluster=True)) as explorer:
+        assert list(explorer.jobs[0].servers) == ["redis-1"]
+
+
 # --- what is refused ---
+
+
+@pytest.mark.parametrize("command", ["redis-py-sentinel", "kazoo"])
+def test_what_no_cluster_of_one_node_is_for(command: str) -> None:
+    done = lockstorm("explore", "--adapter", command, "--one-node-cluster")
+    assert done.returncode == 2 and "--one-node-cluster" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox, flag_words
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.search.schedule_file import LibraryContext, ScheduleContext, ServerKind
+from lockstorm.search.schedule_file import USUAL_SERVERS, LibraryContext, ScheduleContext, ServerKind
 from lockstorm.search.search_lines import (
     BadLine,
     FoundSchedule,
@@ -99,14 +99,19 @@ class Explorer:
     """A context manager: the servers run while it is open."""
 
     def __init__(
-        self, lock: LockEntry, jobs: int, replicas: int = 0, server: str | None = None, kind: ServerKind | None = None
+        self,
+        lock: LockEntry,
+        jobs: int,
+        replicas: int = 0,
+        server: str | None = None,
+        servers: ServerKind = USUAL_SERVERS,
     ) -> None:
         """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
         service are supervised by the job's own program, which starts them. Sentinels, or a cluster, are one node."""
         service, topology = lock.service, lock.adapter.topology if lock.adapter else "single"
         self._service, self._topology = service, topology
         self._server = paths.redis_server(server) if service == "redis" else ""
-        self._kind = kind or ServerKind()
+        self._kind = servers
         self._program = paths.program("explore")
         added = library_environment() if lock.adapter else {}
         self._environment = [f"{name}={value}" for name, value in added.items()]

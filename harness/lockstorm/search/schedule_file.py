@@ -76,6 +76,9 @@ class ServerKind:
         return lacking + [f"{ONE_NODE} 1"] * self.one_node_cluster
 
 
+USUAL_SERVERS = ServerKind()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScheduleContext:
     """What all schedules of a search have in common."""
@@ -97,7 +100,7 @@ class ScheduleContext:
     varied: int = 0  # what is drawn for each client, instead of the same for all
     calm_bound_ms: int = 0  # the bound of a schedule in which no fault struck; 0: bound_ms
     in_order: int = 0  # fairness is judged: the history has order_ms, and some clients give up sooner than others
-    servers: ServerKind = ServerKind()
+    servers: ServerKind = USUAL_SERVERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +133,7 @@ class LibraryContext:
     lease_ms: int  # the default of the library
     permits: int
     seed: int  # of the search
-    servers: ServerKind = ServerKind()
+    servers: ServerKind = USUAL_SERVERS
 
     @property
     def lock(self) -> str:
