@@ -69,9 +69,9 @@ func perform(ctx context.Context, on *lock, question message) message {
 	}
 	switch question["op"] {
 	case "release":
-		return ended(ctx, outcome(true, held.Release(ctx)))
+		return givenUp(ctx, outcome(true, held.Release(ctx)))
 	case "renew":
-		return ended(ctx, outcome(true, held.Refresh(ctx, lease(question), nil)))
+		return givenUp(ctx, outcome(true, held.Refresh(ctx, lease(question), nil)))
 	}
 	left, err := held.TTL(ctx)
 	return outcome(left > 0, err)

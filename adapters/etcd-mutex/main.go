@@ -75,7 +75,7 @@ func perform(ctx context.Context, on *lock, question message) message {
 		guard.Lock()
 		on.asked = nil // from here on a loss is no news
 		guard.Unlock()
-		return ended(ctx, outcome(true, on.holder.release(within)))
+		return givenUp(ctx, outcome(true, on.holder.release(within)))
 	}
 	answer, err := client.Txn(within).If(on.holder.owns()).Commit()
 	return outcome(err == nil && answer.Succeeded, err)

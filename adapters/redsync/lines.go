@@ -53,7 +53,7 @@ func lost(on *lock, asked message) {
 }
 
 // The answer to a call whose context may have ended: whether the server has executed it is not known then.
-func ended(ctx context.Context, answer message) message {
+func givenUp(ctx context.Context, answer message) message {
 	if ctx.Err() != nil && answer["outcome"] == "unknown" {
 		answer["cancelled"] = true
 	}

@@ -69,9 +69,9 @@ func perform(ctx context.Context, on *lock, question message) message {
 	guard.Unlock()
 	switch question["op"] {
 	case "release":
-		return ended(ctx, outcome(mutex.UnlockContext(ctx)))
+		return givenUp(ctx, outcome(mutex.UnlockContext(ctx)))
 	case "renew":
-		return ended(ctx, outcome(mutex.ExtendContext(ctx)))
+		return givenUp(ctx, outcome(mutex.ExtendContext(ctx)))
 	case "is_held":
 		return outcome(mutex.Valid())
 	}

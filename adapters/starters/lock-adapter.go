@@ -59,7 +59,7 @@ func perform(ctx context.Context, on *lock, question message) message {
 	guard.Unlock()
 	others := map[any]func(context.Context) (bool, error){"release": on.mutex.UnlockContext, "renew": on.mutex.ExtendContext}
 	if other, found := others[question["op"]]; found {
-		return ended(ctx, outcome(other(ctx)))
+		return givenUp(ctx, outcome(other(ctx)))
 	}
 	given := outcome(true, on.mutex.LockContext(ctx))
 	if given["outcome"] != "ok" && ctx.Err() != nil {
