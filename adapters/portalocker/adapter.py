@@ -1,11 +1,11 @@
-"""portalocker's RedisLock: a subscription is the lock. Who wants it asks all subscribers of its channel for their state;
-the connection of one that is silent for a second is killed, and with it goes its lock."""
+"""portalocker's RedisLock: a subscription is the lock. A client that wants it asks all subscribers of its channel for
+their state; the connection of one that is silent for a second is killed, and with it goes its lock."""
 
 import logging
 import sys
 from importlib.metadata import version
 
-from lines import Line, Program
+from lockstorm.adapter_program.lines import Line, ThreadProgram
 
 try:
     from portalocker import AlreadyLocked, LockFlags, RedisLock
@@ -66,4 +66,4 @@ class Library:
         return is_held
 
 
-Program(Library(), AlreadyLocked, HELLO, HELLO_2, HELLO_3).serve()
+ThreadProgram(Library(), AlreadyLocked, HELLO, HELLO_2, HELLO_3).serve()

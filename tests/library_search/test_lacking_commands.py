@@ -19,7 +19,7 @@ from tests.helpers.support import lockstorm
 QUEUED = r"""#!{python}
 import sys, time, uuid
 sys.path.insert(0, "{lines}")
-from lines import Program
+from lockstorm.adapter_program.lines import ThreadProgram
 from redis import Redis
 RELEASE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
 class Library:
@@ -48,7 +48,7 @@ class Library:
 HELLO = {{"name": "queued", "version": "1", "lease": True}}
 HELLO_2 = {{"threads": 1, "owner": "object", "lease_key": "{{resource}}",
     "forms": [{{"form": "acquire", "wait": ["none", "time", "forever"], "lease": ["default"]}}]}}
-Program(Library(), (), HELLO, HELLO_2).serve()
+ThreadProgram(Library(), (), HELLO, HELLO_2).serve()
 """
 BY_LPOS = 'self.link.lpos(lock["queue"], mine) is None'  # an error leaves the place in the queue
 BY_LRANGE = 'mine.encode() not in self.link.lrange(lock["queue"], 0, -1)'
@@ -56,7 +56,7 @@ BY_LRANGE = 'mine.encode() not in self.link.lrange(lock["queue"], 0, -1)'
 
 def queued(directory: Path, missing: str) -> str:
     program = directory / "queued"
-    lines = str(paths.ROOT / "adapters" / "python")
+    lines = str(paths.PACKAGE.parent)
     program.write_text(QUEUED.format(python=sys.executable, lines=lines, missing=missing))
     program.chmod(0o755)
     return str(program)

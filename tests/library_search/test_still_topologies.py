@@ -151,7 +151,7 @@ TWO_KEYS = """#!{python}
 import sys, uuid
 sys.path.insert(0, {shared!r})
 import redis
-from lines import Program
+from lockstorm.adapter_program.lines import ThreadProgram
 TAKE = "redis.call('incr', KEYS[2]) redis.call('pexpire', KEYS[2], ARGV[2]) " \\
        "return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0"
 DELETE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
@@ -166,7 +166,7 @@ class Library:
     def release(self, lock, question):
         return self.link.eval(DELETE, 1, lock["name"], lock.get("token", ""))
 FORM = {{"form": "take", "wait": ["none"], "lease": ["default"]}}
-Program(Library(), (), {{"name": "two keys", "lease": True}},
+ThreadProgram(Library(), (), {{"name": "two keys", "lease": True}},
     {{"owner": "object", "forms": [FORM], "keeps": ["*"], "lease_key": "{{resource}}"}}).serve()
 """
 
@@ -179,7 +179,7 @@ Program(Library(), (), {{"name": "two keys", "lease": True}},
 )
 def test_a_lock_behind_one_address(tmp_path: Path, waiters: str, one_node: bool, status: int) -> None:
     program = tmp_path / "mine"
-    shared = str(paths.ROOT / "adapters" / "python")
+    shared = str(paths.PACKAGE.parent)
     program.write_text(TWO_KEYS.format(python=sys.executable, shared=shared, waiters=waiters))
     program.chmod(0o755)
     words = ("--seed", "1", "--schedules", "20", "--faults", "none", *["--one-node-cluster"] * one_node)

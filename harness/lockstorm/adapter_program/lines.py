@@ -37,7 +37,7 @@ class ThreadProgram:
     def __init__(self, library: Any, refusals: Any, hello: Line, hello_2: Line, hello_3: Line | None = None) -> None:
         self.library, self.refusals, self.protocol = library, refusals, 1
         self.hellos = {1: {"protocol": 1, **hello}, 2: {"protocol": 2, **hello, **hello_2}}
-        if hello_3:
+        if hello_3 is not None:
             self.hellos[3] = {**self.hellos[2], "protocol": 3, **hello_3}
         self.locks, self.callers = dict[int, Any](), dict[int, ThreadCaller]()
         self.acquires = dict[int, Line]()  # the latest one of each lock object

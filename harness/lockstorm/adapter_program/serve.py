@@ -144,4 +144,4 @@ def serve(
         third = {"cancels": calls, "over": ["acquire", *calls], **third}
         asyncio.run(tasks.TaskProgram(library, refused, hello, {"cancel": True, **second}, third).serve())
     else:
-        lines.ThreadProgram(WithoutLoop(library), refused, hello, second).serve()
+        lines.ThreadProgram(WithoutLoop(library), refused, hello, second, third).serve()
