@@ -3,15 +3,16 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.marked_pages import page_with
-from lockstorm.cli.commands.faults_command import markdown_table
+from lockstorm.cli.commands.faults_command import markdown_table, target_table
 from lockstorm.native.library import faults
+from lockstorm.results.fault_entry import FaultEntry
 
 UNITS_MOST = 25
 FLAT_LISTS = {"harness/lockstorm/cli/commands": 40}  # of like things, one a file
@@ -204,7 +205,8 @@ def test_faults_are_named_in_one_table() -> None:
             assert not known & set(re.findall(r'"([a-z-]+)"', path.read_text())), path
 
 
-def test_the_page_of_faults_shows_the_table() -> None:
-    page = paths.ROOT / "docs" / "faults.md"
-    whole = page_with(page, markdown_table(faults()), "<!-- faults -->", "<!-- /faults -->")
+@pytest.mark.parametrize(("name", "table"), [("faults.md", markdown_table), ("pytest.md", target_table)])
+def test_pages_show_the_tables_of_faults(name: str, table: Callable[[Sequence[FaultEntry]], str]) -> None:
+    page = paths.ROOT / "docs" / name
+    whole = page_with(page, table(faults()), "<!-- faults -->", "<!-- /faults -->")
     assert page.read_text() == whole, "./lockstorm faults --markdown prints the table"

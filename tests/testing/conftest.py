@@ -36,7 +36,7 @@ class Suite:
         plugins = [OWN_PLUGIN, *(name for option, name in PLUGINS.items() if option in words)]
         loaded = [word for name in plugins for word in ("-p", name)]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *loaded, "-p", "no:cacheprovider", "--basetemp", "kept-by-pytest", *words],
+            [sys.executable, "-m", "pytest", *loaded, "--basetemp", "kept-by-pytest", *words],
             cwd=self.directory,
             env={**kept, "PATH": programs, "COLUMNS": "300", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **variables},
             stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,58 @@ def test_search_fails(lockstorm_explore):
     assert re.search(r"^E +mutual exclusion: ", output, re.MULTILINE) and schedule in replay
     done = subprocess.run(replay, shell=True, capture_output=True, text=True, env=ENVIRONMENT, cwd=suite.directory)
     assert done.returncode == 1 and "violated" in done.stdout
+
+
+BLIND_DELETE = """#!{python}
+import functools, time, redis
+from lockstorm import serve
+connected = functools.cache(lambda url: redis.Redis.from_url(url, socket_timeout=1, retry=None))
+def acquire(lock, wait):
+    server, name, lease = lock
+    until = time.monotonic() + (3600 if wait is None else wait)
+    while not server.set(name, "x", nx=True, px=int(lease * 1000)):
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.05)
+    return True
+serve(make=lambda urls, name, lease: (connected(urls[0]), name, lease), acquire=acquire,
+      release=lambda lock: bool(lock[0].delete(lock[1])))
+"""
+
+
+def test_a_search_of_a_library_shows_its_calls_and_comes_back_at_once(suite: Suite) -> None:
+    suite.write("lock-adapter", STARTER.read_text()).chmod(0o755)
+    suite.write("bad-adapter", BLIND_DELETE.replace("{python}", sys.executable)).chmod(0o755)
+    suite.write(
+        "test_it.py",
+        """
+from datetime import timedelta
+def test_right(lockstorm_explore):
+    found = lockstorm_explore(adapter="./lock-adapter", schedules=20).assert_holds().assert_holds("ownership")
+    assert "token" not in found.required and found.properties["token"].status == "inconclusive"
+def test_blind(lockstorm_explore):
+    found = lockstorm_explore(adapter="./bad-adapter", lease=timedelta(seconds=2), faults="none")
+    assert 1 == found.tried or 1 < found.found.number <= found.tried
+    found.assert_holds()
+def test_wrong(lockstorm_explore):
+    lockstorm_explore(adapter="./lock-adapter", schedulez=20)
+""",
+    )
+    for again in (False, True):
+        output = suite.run("--lockstorm-budget", "20s")
+        assert counts(output) == "2 failed, 1 passed", output
+        assert re.search(r"^E +AssertionError: Schedule \d+ breaks a promise of my lock", output, re.MULTILINE)
+        assert re.search(r"^E +client-\d thread-1: release lock-1 resource-1 exclusive$", output, re.MULTILINE)
+        assert re.search(r"^E +again: .*explore --adapter .*bad-adapter.* --schedules \d+", output, re.MULTILINE)
+        assert again or re.search(r"^E +control: without client-\d .* it holds$", output, re.MULTILINE)
+        message = output.partition("def test_wrong")[2].partition("UsageError: ")
+        assert message[2].startswith("test_it.py::test_wrong: schedulez is no setting of a search: lock, adapter, ")
+        assert "trial_runner.py" not in message[0] and "def _planned" not in output
+    found = list((suite.directory / ".pytest_cache").rglob("*.schedule"))
+    assert len(found) == 1
+    found[0].write_text(found[0].read_text().replace("thread-1: release", "thread-1: relaese"))
+    assert counts(suite.run("--lockstorm-budget", "20s")) == "2 failed, 1 passed"  # it is not one: a search
+    assert "--lockstorm-budget 20: say the unit" in suite.run("--lockstorm-budget", "20")
 
 
 def test_a_bad_seed(suite: Suite) -> None:

@@ -1,7 +1,6 @@
 """Prints the progress and the result of a search, and of the replay of a library's schedule, in a terminal."""
 
 import math
-from collections import Counter
 from collections.abc import Collection
 
 from rich.console import Console
@@ -14,7 +13,7 @@ from lockstorm.results.event import Event
 from lockstorm.search.explorer import SearchProgress, count_states
 from lockstorm.search.replay import ReplayedLibrary
 from lockstorm.search.search_plan import SearchPlan
-from lockstorm.search.search_result import SearchResult, SmallestSchedule
+from lockstorm.search.search_result import SearchResult, SmallestSchedule, control_lines
 
 DAY_S = 86400
 
@@ -39,9 +38,8 @@ def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | Non
         out.print(story_table(events) if events else call_story_table(found.story), "")
     for line in (*found.workload, *found.choices):
         out.print(Text(line, "bold"))
-    if found.control:
-        missing = Counter(found.workload) - Counter(found.control.workload)
-        out.print(Text(f"it holds without: {'; '.join(missing.elements())}", "dim"))
+    for line in control_lines(found):
+        out.print(Text(line, "dim"))
     out.print()
 
 

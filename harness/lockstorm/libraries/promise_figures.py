@@ -14,7 +14,7 @@ from lockstorm.base.atomic_file import write_json
 from lockstorm.libraries.library_words import read_words
 from lockstorm.locks.adapter import PREFIX, adapter_entry, adapter_facts, shipped_adapters
 from lockstorm.search.explore import search_schedules
-from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.library_plan import PROMISES, promises_made
 from lockstorm.search.search_plan import SearchRequest, plan_search
 from lockstorm.search.search_result import SearchResult
 
@@ -80,13 +80,11 @@ class PromiseFigures(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def inapplicable(self) -> list[str]:
         """The promises that the library does not make: its schedules cannot break them, so it has not kept them."""
-        made = self.traits
-        if not made:
+        if not self.traits:
             return []
-        leases = dict.fromkeys(("lease-too-short", "lease-too-long", "lease-endless"), made.lease)
-        offered = {**leases, "renewal": made.renews, "token": made.token, "cancel": made.cancels}
-        offered |= {"release": made.asks_again, "loss": made.tells, "fairness": made.fair}
-        return [promise for promise in PROMISES if not offered.get(promise, True) and promise not in self.broken]
+        asked = ("lease", "renews", "token", "fair", "cancels", "asks_again", "tells")
+        made = promises_made(**{name: getattr(self.traits, name) for name in asked})
+        return [promise for promise in PROMISES if promise not in made and promise not in self.broken]
 
 
 def figures_measured(adapter: str) -> PromiseFigures:

@@ -88,14 +88,18 @@ class Judged(msgspec.Struct, frozen=True):
             raise Inconclusive(f"{names} could not be judged: {whys or self.sentence}")
 
     def _failure(self, asked: dict[str, PropertyVerdict]) -> str:
-        """The sentence, then a line for each property and each piece of its evidence, then what repeats it."""
-        lines = [self.sentence]
+        """The sentence, its evidence, then what repeats it."""
+        lines, replay = [self.sentence, *self._evidence_lines(asked)], getattr(self, "replay", None)
+        return "\n".join([*lines, f"again: {runnable(replay)}"] if replay else lines)
+
+    def _evidence_lines(self, asked: dict[str, PropertyVerdict]) -> list[str]:
+        """A line for each property and each piece of its evidence."""
+        lines: list[str] = []
         for name, each in asked.items():
             words = name.replace("_", " ")
             reason = f": {each.reason}" if each.status == "inconclusive" and each.reason else ""
             lines += [f"{words}: {piece.text}" for piece in each.evidence] or [f"{words}: {each.status}{reason}"]
-        replay = getattr(self, "replay", None)
-        return "\n".join([*lines, f"again: {runnable(replay)}"] if replay else lines)
+        return lines
 
 
 class PropertyStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

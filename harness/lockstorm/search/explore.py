@@ -15,10 +15,10 @@ from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
 from lockstorm.search.library_plan import RARE_FAULTS
 from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
-from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule
-from lockstorm.search.search_lines import FoundSchedule, tallies_joined
+from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, Schedule
+from lockstorm.search.search_lines import FoundSchedule, PropertyCount, ScheduleLines, SearchTally, tallies_joined
 from lockstorm.search.search_plan import DEVIATIONS_USUAL, EXHAUSTIVE, SearchPlan, SearchRequest, plan_search
-from lockstorm.search.search_result import SearchResult, search_result, smallest_schedule
+from lockstorm.search.search_result import SearchResult, search_command, search_result, smallest_schedule
 from lockstorm.search.sessions import whole_sessions
 
 SLICE_S = 20  # the time between two writes of a campaign to its file
@@ -49,6 +49,24 @@ def search_schedules(
     except Inconclusive as reason:
         return search_result(plan, Campaign(key=plan.key, shards=1), failed=str(reason))
     return search_result(plan, campaign)
+
+
+def known_again(plan: SearchPlan, schedule: Schedule) -> SearchResult | None:
+    """The result of a search that begins with the smallest schedule of an earlier one with the same key. None: it shows
+    nothing any more."""
+    if isinstance(schedule, LibrarySchedule):
+        lines = ScheduleLines(0, list(schedule.workload), list(schedule.deviations))
+    else:
+        lines = ScheduleLines(schedule.clients, schedule=list(schedule.lines))
+    broken = list(schedule.violates)
+    found = FoundSchedule(schedule.number, schedule.number, broken, broken, as_found=lines, smallest=lines)
+    one = SearchTally(schedules=1, verdicts={name: PropertyCount(violated=1, broken=1) for name in broken})
+    with explorer_for(plan.context, 1, plan.request.server) as explorer:
+        shown = _shown(explorer, plan, found, None)
+    if not shown.evidence or not shown.with_new_programs:
+        return None
+    result = search_result(plan, Campaign(key=plan.key, shards=plan.shard.of, tally=one, found=found, shown=shown))
+    return structs.replace(result, replay=search_command(plan, schedule.number))
 
 
 def search_piece(plan: SearchPlan, first: int, until: int) -> tuple[SearchOutcome, ShownSchedule | None]:

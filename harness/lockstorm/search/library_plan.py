@@ -81,6 +81,27 @@ def required_promises(text: str | None) -> tuple[str, ...]:
     return tuple(choose("promise", current_name(name.strip()), list(PROMISES)) for name in text.split(","))
 
 
+def promises_made(
+    *, lease: bool, renews: bool, token: bool, fair: bool, cancels: bool, asks_again: bool, tells: bool
+) -> tuple[str, ...]:
+    """The promises that such a library makes. The others cannot be broken, so they are not kept either."""
+    made = dict.fromkeys(("lease-too-short", "lease-too-long", "lease-endless"), lease)
+    made |= {"renewal": renews, "token": token, "fairness": fair, "cancel": cancels, "release": asks_again}
+    made["loss"] = tells
+    return tuple(name for name in PROMISES if made.get(name, True))
+
+
+def promises_of(lock: LockEntry) -> tuple[str, ...]:
+    """Those of an adapter's library, by its hello."""
+    facts = adapter_facts(lock.library.path)
+    return promises_made(
+        **{name: getattr(lock, name) for name in ("lease", "renews", "token", "fair")},
+        cancels=facts is not None and facts.cancel,
+        asks_again=facts is not None and facts.protocol > 2,
+        tells=facts is not None and facts.loss_notice != "never",
+    )
+
+
 def drawn_forms(text: str | None, adapter: str) -> tuple[str, ...]:
     """The forms of acquires to draw, each once; empty: all."""
     if text is None:

@@ -2,6 +2,8 @@
 
 import contextlib
 import shlex
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from lockstorm.results.statistics import Rate
 from lockstorm.results.verdict import Evidence, Judged, PropertyVerdict, Status
 from lockstorm.search.campaign import Campaign, ShownSchedule
 from lockstorm.search.explorer import count_states
-from lockstorm.search.library_plan import PROMISES
+from lockstorm.search.library_plan import PROMISES, promises_of
 from lockstorm.search.schedule_file import (
     LibraryContext,
     LibrarySchedule,
@@ -136,13 +138,34 @@ class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename
         """The smallest schedule that violates something, as the text of its file."""
         return self.found.file if self.found else None
 
+    def _evidence_lines(self, asked: dict[str, PropertyVerdict]) -> list[str]:
+        """Of a library: what happened in the smallest schedule, its calls and choices, and what is needed for it."""
+        if not self.library or not self.found:
+            return super()._evidence_lines(asked)
+        happened = [f"{each.at_s:8.3f} s  {each.who:9} {each.what}{_arrow(each.broken)}" for each in self.found.story]
+        return [*happened, "", *self.found.workload, *self.found.choices, *control_lines(self.found)]
+
+
+def _arrow(broken: str) -> str:
+    return f"  <- {broken}" if broken else ""
+
+
+def control_lines(found: SmallestSchedule) -> list[str]:
+    """What the smallest schedule cannot do without."""
+    if not found.control:
+        return []
+    missing = Counter(found.workload) - Counter(found.control.workload)
+    missing += Counter(found.choices) - Counter(found.control.schedule)
+    return [f"control: without {'; '.join(missing.elements())} it holds"]
+
 
 def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> SearchResult:
     """What was tried, and the verdict on it. `failed`: why the search could not be run."""
     tally, context, shown = campaign.tally, plan.context, campaign.shown
     found = smallest_schedule(plan, campaign.found, shown) if campaign.found and shown else None
     of_lock = context if isinstance(context, ScheduleContext) else None
-    verdict = {} if failed else {name: _verdict_on(plan, tally, shown, name) for name in _judged(plan)}
+    made = promises_of(plan.lock) if plan.lock.adapter and not failed else ()
+    verdict = {} if failed else {name: _verdict_on(plan, campaign, made, name) for name in _judged(plan)}
     exit_status = Inconclusive.exit_status if failed else _exit_status(plan, campaign, verdict)
     steps = max(1, campaign.horizon)
     return SearchResult(
@@ -154,7 +177,7 @@ def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> 
         seed=context.seed,
         faults=plan.budget,
         strategy=plan.request.strategy,
-        required=[*plan.required_names],
+        required=[name for name in plan.required_names if of_lock or plan.request.require or name in made],
         required_sorts=_required_sorts(plan),
         required_steadily=[*plan.steadily],
         schedules=campaign.schedules,
@@ -172,7 +195,7 @@ def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> 
         groups=campaign.groups,
         sentence=f"Inconclusive: {failed}" if failed else _sentence(plan, campaign, exit_status),
         found=_found_json(found, campaign.found, shown) if found and campaign.found and shown else None,
-        replay=search_command(plan, campaign),
+        replay=search_command(plan, None if campaign.exhausted else max(1, campaign.repeats)),
         elapsed_ms=round(campaign.elapsed_s * 1000),
         exit=exit_status,
     )
@@ -232,29 +255,37 @@ def _judged(plan: SearchPlan) -> tuple[str, ...]:
     return (*usually, *(name for name in JUDGED if name in plan.required_names and name not in usually))
 
 
-def _verdict_on(plan: SearchPlan, tally: SearchTally, shown: ShownSchedule | None, name: str) -> SearchedProperty:
-    """Of a property that is required, only the required sorts of violations count."""
-    counts = tally.verdicts.get(name, PropertyCount())
+def _verdict_on(plan: SearchPlan, campaign: Campaign, made: Collection[str], name: str) -> SearchedProperty:
+    """Of a property that is required, only the required sorts of violations count. `made`: a library's promises."""
+    shown, counts = campaign.shown, campaign.tally.verdicts.get(name, PropertyCount())
     violated = counts.broken if name in plan.required_names else counts.violated
     is_unblamed = violated and name not in plan.required_names
     why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
-    status: Status = "violated" if violated else "holds" if counts.holds + counts.violated else "inconclusive"
+    reason = f"in {violated:,} schedules{why}: not required" if is_unblamed else None
+    held = bool(counts.holds + counts.violated)
+    if isinstance(plan.context, LibraryContext):
+        held = name in made and campaign.tally.schedules > 0 and not _is_unclear(campaign.tally)
+        reason = reason or (None if name in made else "the library does not promise it, by its hello")
+    status: Status = "violated" if violated else "holds" if held else "inconclusive"
     return SearchedProperty(
         status=status,
         count=violated,
         evidence=shown.evidence.get(name, []) if shown and violated else list[Evidence](),
         schedules=counts,
-        reason=f"in {violated:,} schedules{why}: not required" if is_unblamed else None,
+        reason=reason,
     )
+
+
+def _is_unclear(tally: SearchTally) -> bool:
+    """Nothing can be said to be kept: a violation was not repeated, or too much could not be played."""
+    return tally.unrepeated > 0 or tally.unplayed * UNPLAYED_SHARE > tally.unplayed + tally.schedules
 
 
 def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, SearchedProperty]) -> int:
     if isinstance(plan.context, LibraryContext):
         if campaign.found and campaign.shown:
             return 1 if campaign.found.anew and campaign.shown.with_new_programs else Inconclusive.exit_status
-        tally = campaign.tally
-        unknown = tally.unrepeated or tally.unplayed * UNPLAYED_SHARE > tally.unplayed + tally.schedules
-        return Inconclusive.exit_status if unknown else 0
+        return Inconclusive.exit_status if _is_unclear(campaign.tally) else 0
     # A lock without tokens is not required to fence: of such a property nothing can be known.
     unclear = any(verdict[name].status == "inconclusive" for name in plan.required_names)
     return 1 if campaign.found else Inconclusive.exit_status if unclear else 0
@@ -347,9 +378,8 @@ def _library_sentence(campaign: Campaign, name: str, exit_status: int) -> str:
     return f"Inconclusive: {both}" if exit_status else both
 
 
-def search_command(plan: SearchPlan, campaign: Campaign) -> str:
-    """The command that repeats the search up to here, also on a machine that is slower."""
-    schedules = None if campaign.exhausted else max(1, campaign.repeats)
+def search_command(plan: SearchPlan, schedules: int | None) -> str:
+    """The command that repeats a search of so many schedules, also on a machine that is slower."""
     request = replace(plan.request, schedules=schedules, seconds=None, workers=None)
     return shlex.join(["lockstorm", "explore", *lock_words(request.lock), *option_words(request)])
 

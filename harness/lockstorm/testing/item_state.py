@@ -8,6 +8,7 @@ import pytest
 
 MARKER = "lockstorm"
 SEED, REPORT, GATE = "lockstorm_seed", "lockstorm_report", "lockstorm_gate"  # in config.option
+BUDGET = "lockstorm_budget"  # there, and in pytest's configuration file
 
 
 class PlaysTrials(Protocol):
@@ -27,6 +28,7 @@ class PlaysTrials(Protocol):
 
 
 PLAYING = pytest.StashKey[PlaysTrials]()  # of an item whose trials are being played
+BUDGET_S = pytest.StashKey[int | None]()  # of the config: of a search that names none
 PLAY = pytest.StashKey[int]()  # of an item: 1, 2, ...: its play, of those in which the machine stood still
 
 

@@ -1,6 +1,7 @@
 """What the markers of a test ask for, as the settings of a trial."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,23 @@ TYPES: dict[str, type] = {"number": int, "duration": int, "flag": bool}
 
 
 def durations_read(where: str, settings: Mapping[str, Any], *owners: type) -> GivenSettings:
-    """The settings by the names of their fields: lease="10s" as lease_ms=10_000, which a test may also say itself."""
+    """The settings by the names of their fields: lease="10s", or a timedelta, as lease_ms=10_000,
+    which a test may also say itself."""
     options = {each.key: (name, each) for owner in owners for name, each in options_of(owner).items()}
     read: GivenSettings = {}
     for key, value in settings.items():
         name, each = options.get(key, (key, None))
         if each and each.kind == "duration":
             try:
-                value = each.read_duration(str(value))
+                value = each.read_duration(_duration_of(value))
             except UsageError as error:
                 raise UsageError(f"{where}: {str(error).removeprefix('--')}") from None
         read[name if each and each.kind == "duration" else key] = value
     return read
+
+
+def _duration_of(value: Any) -> str:
+    return f"{round(value / timedelta(milliseconds=1))}ms" if isinstance(value, timedelta) else str(value)
 
 
 def given_settings(item: pytest.Item, changes: Mapping[str, Any]) -> GivenSettings:
@@ -96,9 +102,9 @@ def _merged(farther: Mapping[str, Any], closer: Mapping[str, Any]) -> GivenSetti
 def check_given(where: str, settings: Mapping[str, Any]) -> None:
     """Raises UsageError for a setting that does not exist or is not of its type."""
     options = options_of(TrialSettings)
-    known = [*LOCKS, *options, *BY_HAND_FIELDS]
+    known = [*LOCKS, *(each.key for each in options.values()), *BY_HAND_FIELDS]
     for name, value in settings.items():
-        if name not in known:
+        if name not in known and name not in options:
             raise UsageError(f"{where}: there is no setting called {name!r}: there are {', '.join(known)}")
         _check_type(where, name, value, options.get(name))
     locks = [name for name in LOCKS if name in settings]

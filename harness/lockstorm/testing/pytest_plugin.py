@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lockstorm.base.errors import UsageError
 from lockstorm.testing import trial_outcome
-from lockstorm.testing.item_state import GATE, MARKER, REPORT, SEED
+from lockstorm.testing.item_state import BUDGET, BUDGET_S, GATE, MARKER, REPORT, SEED
 
 if TYPE_CHECKING:
     from lockstorm.results.verdict import TrialResult
@@ -46,6 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Keep the history and the HTML report of every lockstorm trial in this directory.",
     )
     group.addoption(
+        "--lockstorm-budget",
+        dest=BUDGET,
+        metavar="DURATION",
+        help="Time for each lockstorm_explore that names no schedules and no time_limit, such as 10s. Default: "
+        f"{BUDGET} in the configuration file, or that of lockstorm explore.",
+    )
+    parser.addini(BUDGET, "The default of --lockstorm-budget.", default="")
+    group.addoption(
         "--lockstorm-gate",
         dest=GATE,
         nargs="?",
@@ -61,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     options = config.option
     if (seed := getattr(options, SEED)) is not None and not 0 <= seed <= SEED_MOST:
         raise pytest.UsageError(f"--lockstorm-seed {seed}: from 0 to {SEED_MOST}")
+    config.stash[BUDGET_S] = _budget_s(getattr(options, BUDGET) or config.getini(BUDGET))
     directory = config.invocation_params.dir
     if getattr(options, REPORT):  # absolute, so that xdist's workers write to the same place
         setattr(options, REPORT, str(directory / getattr(options, REPORT)))
@@ -71,6 +81,17 @@ def pytest_configure(config: pytest.Config) -> None:
         setattr(options, GATE, str(policy))
         if not any((directory / each.partition("::")[0]).resolve() == policy for each in config.args):
             config.args.append(str(policy))
+
+
+def _budget_s(text: str) -> int | None:
+    if not text:
+        return None
+    from lockstorm.base.durations import parse_duration_ms
+
+    try:
+        return max(1, parse_duration_ms(text, "s") // 1000)
+    except UsageError as error:
+        raise pytest.UsageError(f"--lockstorm-budget {error}") from None
 
 
 # --- the gate's cases ---

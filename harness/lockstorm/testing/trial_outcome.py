@@ -7,12 +7,15 @@ such. What makes it inconclusive are attributes of its report, which xdist passe
 
 import time
 from collections.abc import Generator
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol  # as all plug-ins that run a test again
 
-from lockstorm.base.errors import Inconclusive, LockstormError, Stalled
+from lockstorm.base.errors import Inconclusive, LockstormError, Stalled, UsageError
+from lockstorm.base.paths import PACKAGE
 from lockstorm.testing.item_state import PLAY, PLAYING, command_again
 
 # Attributes of a report.
@@ -60,10 +63,23 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     except BaseException as error:
         if playing := pyfuncitem.stash.get(PLAYING, None):
             playing.explain_by_stall(error)
+        if isinstance(error, UsageError):  # about the line of the test, not about ours
+            error.__traceback__ = _up_to_package(error.__traceback__, pyfuncitem.path)
         raise
     if playing := pyfuncitem.stash.get(PLAYING, None):
         playing.explain_by_stall(None)
     return result
+
+
+def _up_to_package(trace: TracebackType | None, test: Path, seen: bool = False) -> TracebackType | None:
+    """The frames before those of this package, which the test's own file has called."""
+    if not trace:
+        return None
+    place = Path(trace.tb_frame.f_code.co_filename)
+    if seen and PACKAGE in place.parents:
+        return None
+    rest = _up_to_package(trace.tb_next, test, seen or place == test)
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,9 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import pytest
 
 from lockstorm.base.atomic_file import write_text
@@ -12,14 +14,14 @@ from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import options_of
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.play import play, prepare_by_hand
-from lockstorm.search.explore import search_schedules
+from lockstorm.search.explore import known_again, search_schedules
 from lockstorm.search.replay import replay_schedule
-from lockstorm.search.schedule_file import read_schedule_file
-from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.schedule_file import ScheduleFile, parse_schedule
+from lockstorm.search.search_plan import SearchPlan, SearchRequest, plan_search
 from lockstorm.search.search_result import SearchResult
 from lockstorm.storm.storm import run_storm, run_storms
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
-from lockstorm.testing.item_state import PLAY, PLAYING, REPORT, PlaysTrials
+from lockstorm.testing.item_state import BUDGET_S, PLAY, PLAYING, REPORT, PlaysTrials
 from lockstorm.testing.kept_trials import KeptTrials
 from lockstorm.testing.marker_settings import (
     LOCKS,
@@ -110,24 +112,53 @@ class TrialRunner:
         return self._noted(result)
 
     def explore(self, **changes: Any) -> SearchResult:
-        """Searches schedules, with a budget of `schedules` or `time_limit`, and returns the verdict on all of them."""
+        """Searches schedules, with a budget of `schedules` or `time_limit`, and returns the verdict on all of them. It
+        begins with what it found the last time."""
+        plan = self._planned(changes)
+        with at_place(self.item.nodeid):
+            verdict = self._known(plan) or search_schedules(plan, lambda _: None)
+        if verdict.schedule:
+            self._keep_schedule(verdict.schedule)
+            if found := self._found_before(plan):
+                write_text(found, verdict.schedule)
+        return verdict
+
+    def _planned(self, changes: GivenSettings) -> SearchPlan:
         changes = durations_read(self.item.nodeid, changes, SearchRequest)
         options = options_of(SearchRequest)
+        known = [*LOCKS, *(each.key for each in options.values())]
+        of_trials = options_of(TrialSettings)
         own = {name: changes.pop(name) for name in options if name in changes}
+        if strange := [name for name in changes if name not in LOCKS and name not in of_trials]:
+            raise UsageError(f"{self.item.nodeid}: {strange[0]} is no setting of a search: {', '.join(known)} are")
         given = {**self._given(changes), **own}
         lock, seed = lock_of(self.item, given), seed_of(self.item, given)
         self._note_seed(given, seed.get("seed", 1))
         if given.get("time") == "virtual":  # which is the only one
             del given["time"]
         if strange := [name for name in given if name not in options and name not in LOCKS]:
-            raise UsageError(f"{self.item.nodeid}: {strange[0]} is no setting of a search: {', '.join(options)} are")
+            raise UsageError(f"{self.item.nodeid}: {strange[0]} is no setting of a search: {', '.join(known)} are")
+        chosen = {**{name: value for name, value in given.items() if name not in LOCKS}, **seed}
+        if not {"schedules", "seconds"} & chosen.keys():
+            chosen["seconds"] = self.item.config.stash[BUDGET_S]
         with at_place(self.item.nodeid):
-            chosen = {name: value for name, value in given.items() if name not in LOCKS}
-            plan = plan_search(SearchRequest(lock, **{**chosen, **seed}))
-            verdict = search_schedules(plan, lambda _: None)
-        if verdict.schedule:
-            self._keep_schedule(verdict.schedule)
-        return verdict
+            return plan_search(SearchRequest(lock, **chosen))
+
+    def _found_before(self, plan: SearchPlan) -> Path | None:
+        """Where the smallest schedule of this test and this search is kept, in pytest's cache; None: there is none."""
+        cache = getattr(self.item.config, "cache", None)
+        if not cache:
+            return None
+        key = sha256(f"{self.item.nodeid} {msgspec.json.encode(plan.key).decode()}".encode()).hexdigest()
+        return Path(cache.mkdir("lockstorm")) / f"{key[:16]}.schedule"
+
+    def _known(self, plan: SearchPlan) -> SearchResult | None:
+        kept = self._found_before(plan)
+        if not kept or not kept.exists():
+            return None
+        with contextlib.suppress(UsageError):  # of another release of lockstorm
+            return known_again(plan, parse_schedule(kept.read_text(), str(kept)))
+        return None
 
     # --- for the hooks ---
 
@@ -176,6 +207,8 @@ class TrialRunner:
         kept = self._kept.add()
         kept.schedule = kept.history.with_suffix(".schedule")
         write_text(kept.schedule, text)
-        replay_schedule(read_schedule_file(kept.schedule), str(kept.schedule), save=kept.history)
+        schedule = parse_schedule(text, str(kept.schedule))
+        if isinstance(schedule, ScheduleFile):  # a library's has no history: its story is in the message
+            replay_schedule(schedule, str(kept.schedule), save=kept.history)
         if self._report:
             kept.lines()

@@ -9,7 +9,7 @@ from lockstorm.cli.listing import explain, show_list
 from lockstorm.cli.options import json_option
 from lockstorm.native.fault_names import name_now
 from lockstorm.native.library import faults as fault_table
-from lockstorm.results.fault_entry import FaultEntry
+from lockstorm.results.fault_entry import FaultEntry, FaultOptionEntry
 
 
 def markdown_table(faults: Sequence[FaultEntry]) -> str:
@@ -18,12 +18,34 @@ def markdown_table(faults: Sequence[FaultEntry]) -> str:
         (f"`{each.name}`", each.summary, each.in_a_trial, each.in_the_simulation, each.in_a_library, each.proof)
         for each in faults
     ]
+    return _table(heads, rows)
+
+
+def target_table(faults: Sequence[FaultEntry]) -> str:
+    """What a test may pass to trial.fault()."""
+    rows = [
+        (
+            f"`{each.name}`",
+            each.target,
+            "; ".join(f"`{option.name}`{_default(option)}: {option.meaning}" for option in each.options) or "-",
+        )
+        for each in faults
+        if each.trial
+    ]
+    return _table(("fault", "target", "options"), rows)
+
+
+def _default(option: FaultOptionEntry) -> str:
+    return "" if option.usual is None else f" (`{option.usual}`)" if option.usual else " (none)"
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---",) * len(heads), *rows))
 
 
 @click.command("faults")
 @click.argument("name", required=False)
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the table of docs/faults.md.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the tables of docs/faults.md and docs/pytest.md.")
 @json_option
 def faults_command(name: str | None, as_markdown: bool, as_json: bool) -> int:
     """List the faults; with NAME, explain one: what it is in a trial, in a search of a C lock (simulation) and in a
@@ -34,7 +56,7 @@ def faults_command(name: str | None, as_markdown: bool, as_json: bool) -> int:
     """
     known = {fault.name: fault for fault in fault_table()}
     if as_markdown:
-        click.echo(markdown_table(list(known.values())))
+        click.echo(f"{markdown_table(list(known.values()))}\n\n{target_table(list(known.values()))}")
         return 0
     if name:
         fault = known[choose("fault", name_now(name), list(known))]
