@@ -15,8 +15,9 @@ import pytest
 from _pytest.runner import runtestprotocol  # as all plug-ins that run a test again
 
 from lockstorm.base.errors import Inconclusive, LockstormError, Stalled, UsageError
-from lockstorm.base.paths import PACKAGE
 from lockstorm.testing.item_state import PLAY, PLAYING, command_again
+
+PACKAGE = Path(__file__).resolve().parents[1]  # paths.py is not imported before a test asks for a fixture
 
 # Attributes of a report.
 REASON = "lockstorm_reason"  # why it is inconclusive
