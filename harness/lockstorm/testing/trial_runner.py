@@ -145,7 +145,7 @@ class TrialRunner:
             return plan_search(SearchRequest(lock, **chosen))
 
     def _found_before(self, plan: SearchPlan) -> Path | None:
-        """Where the smallest schedule of this test and this search is kept, in pytest's cache; None: it has no cache."""
+        """Where the smallest schedule of this test and this search is kept, in pytest's cache; None: without one."""
         cache = getattr(self.item.config, "cache", None)
         if not cache:
             return None
