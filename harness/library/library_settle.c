@@ -124,6 +124,7 @@ void library_request_arrives(struct library_world *world, struct library_link *l
     bool simple = link->requests.messages[0].is_simple && owes_nothing(world, link->server.server, false);
     turn_take(world);
     world->commands++;
+    world->clients[link->client].acts |= !link->requests.messages[0].is_plain;
     library_event_add(
         world,
         (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = library_place(world, link->node)});
@@ -184,6 +185,7 @@ static void links_take(struct library_world *world, int number, struct program_n
             link->client = number;
             link->node = node;
             link->number = -1;
+            client->acts = true;
             news->speaks[link - client->links] = true;
         }
     }

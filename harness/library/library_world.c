@@ -308,19 +308,42 @@ static bool clients_rest(struct library_world *world) {
     return library_drain_until(world, at_ns, false);
 }
 
+static bool all_rest(struct library_world *world, uint64_t seed) {
+    for (int node = 0; node < world->settings.nodes; node++)
+        server_reset(&world->servers[node], mix(seed, (uint64_t)node));
+    for (int number = 0; number < LIBRARY_CLIENTS; number++) world->clients[number].acts = false;
+    return clients_begin(world, seed) && clients_rest(world);
+}
+
+/* Whether a program that has forgotten an earlier schedule goes on with it: its watchdogs renew, its releases are tried
+ * again. What it does would be taken for a part of the next schedule. A client of Redis has nothing else to do then; those
+ * of other services keep their sessions. */
+static bool any_goes_on(const struct library_world *world) {
+    if (world->offer.topology != TOPOLOGY_SINGLE || world->servers[0].kind != &REDIS_KIND) return false;
+    for (int number = 0; number < LIBRARY_CLIENTS; number++) {
+        const struct library_client *client = &world->clients[number];
+        if (client->runs && client->has_played && client->acts) return true;
+    }
+    return false;
+}
+
 bool library_begin(struct search_world *search, const struct workload *workload, uint64_t seed, uint64_t number) {
     struct library_world *world = (struct library_world *)search;
     (void)number;
     if (strcmp(world->opened, workload->settings) != 0) library_session_end(world);
     memcpy(world->opened, workload->settings, sizeof world->opened);
-    world->has_drawn = true; /* also by a session that began with this schedule, after it was drawn */
     world->workload = *workload;
     workload_match(&world->workload);
     world->event_count = 0;
     world->stopped = false;
-    for (int node = 0; node < world->settings.nodes; node++)
-        server_reset(&world->servers[node], mix(seed, (uint64_t)node));
-    if (!clients_begin(world, seed) || !clients_rest(world)) return false;
+    if (!all_rest(world, seed)) return false;
+    if (any_goes_on(world)) {
+        library_session_end(world);
+        if (!all_rest(world, seed)) return false;
+    }
+    world->has_drawn = true; /* also by a session that began with this schedule, after it was drawn */
+    for (int client = 0; client < LIBRARY_CLIENTS; client++)
+        world->clients[client].has_played = world->clients[client].runs;
     servers_flush(world);
     world->began_ns = shared_page_mono_ns(world->page);
     memset(world->key_ends_ns, 0, sizeof world->key_ends_ns);

@@ -60,6 +60,8 @@ struct library_client {
     json_t *control_answer; /* owned */
     struct library_thread threads[WORKLOAD_THREADS];
     bool acquired[LIBRARY_LOCKS]; /* whether an acquire was asked of the lock object in this schedule */
+    bool has_played;              /* this program, in an earlier schedule */
+    bool acts;                    /* it has connected, or asked for something, since it was to rest before a schedule */
 };
 
 /* What a schedule has shown. */

@@ -11,8 +11,9 @@ import pytest
 
 from lockstorm.base.errors import Inconclusive
 from lockstorm.locks.adapter import PREFIX
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import Outcome
-from lockstorm.scenario.library_expected import adapters_in_trials
+from lockstorm.scenario.library_expected import adapters_in_trials, port_of
 from lockstorm.scenario.play import play
 from lockstorm.trial.settings import TrialSettings
 from tests.helpers.busy import cpu_burner
@@ -209,9 +210,23 @@ def test_what_a_busy_machine_delivers_early_is_read_in_the_next_turn(adapter: st
     assert len(histories) == 1
 
 
+# Trials on etcd are in real time.
+PLAYED = [adapter for adapter in adapters_in_trials() if not lock_named(port_of(adapter)).real_time_only]
+
+
 @pytest.mark.slow("a hundred trials of each library", seconds=300)
-@pytest.mark.parametrize("adapter", adapters_in_trials())
+@pytest.mark.parametrize("adapter", PLAYED)
 def test_a_hundred_histories_are_one(adapter: str, tmp_path: Path) -> None:
     repetitions = int(os.environ.get("REPETITIONS", "100"))
     histories = {history_of(adapter, tmp_path / "history", scenario="gc-pause", seed=7) for _ in range(repetitions)}
+    assert len(histories) == 1
+
+
+@pytest.mark.slow("ten trials beside thirty busy processes", seconds=300)
+@pytest.mark.parametrize("scenario", ["contention", "gc-pause", "connection-closed"])
+@pytest.mark.parametrize("adapter", PLAYED)
+def test_histories_are_one_beside_thirty_busy_processes(adapter: str, scenario: str, tmp_path: Path) -> None:
+    repetitions = int(os.environ.get("REPETITIONS", "10"))
+    with cpu_burner(30):
+        histories = {history_of(adapter, tmp_path / "history", scenario=scenario, seed=1) for _ in range(repetitions)}
     assert len(histories) == 1
