@@ -11,12 +11,13 @@ const mutexes, elections = `{"outcome": "ok", "protocol": 1, "name": "etcd clien
 	"waits": "push", "operations": ["is_held"]}`
 
 // timer_ms: Go's scheduler, also that of the server, may see what has arrived only after sysmon's 10 ms; and a Lock
-// whose context has ended still asks for its key to be deleted before it returns.
+// whose context has ended still asks for its key to be deleted before it returns. watchdog_divisor: a session asks
+// every 500 ms whether a third of its lease is over, so one of 2 s is renewed after half of it.
 const mutexForms, electionForms = `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "timer_ms": 20,
-	"forms": [
+	"watchdog_divisor": 2, "forms": [
 	{"form": "Mutex.Lock", "wait": ["time", "forever"], "lease": ["renewed"]},
 	{"form": "Mutex.TryLock", "wait": ["none"], "lease": ["renewed"]}]}`, `{"protocol": 2, "threads": 8, "owner": "object",
-	"cancel": true, "timer_ms": 20, "forms": [
+	"cancel": true, "timer_ms": 20, "watchdog_divisor": 2, "forms": [
 	{"form": "Election.Campaign", "wait": ["time", "forever"], "lease": ["renewed"]}]}`
 
 var isElection = len(os.Args) > 1 && os.Args[1] == "election"

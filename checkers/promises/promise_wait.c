@@ -4,7 +4,8 @@
  * the client were late, or the client or a server stood still, since a library may time out meanwhile and ask again.
  * Where clients hold up each other at a server, as by a transaction that waits for a late command, those of others
  * count, too. An acquire that waits without a limit is not refused, unless it was cancelled, or something of that kind
- * happened meanwhile.
+ * happened meanwhile; if its lease is renewed, also in the lease before it, which may have ended a session that the
+ * lock object has had since then.
  *
  * Not required of a client that had a message lost or answered with an error, after a server fault of that kind or
  * of clocks or data, or while another acquire of the same owner is under way. */
@@ -41,9 +42,11 @@ static void check_limited(struct promise_pass *pass, const struct promise_call *
 static void promise_wait_answered(struct promise_pass *pass) {
     const struct promise_call *call = answered_call(pass);
     if (!call || !promise_wait_is_judged(pass, call)) return;
-    int64_t late_ns = held_up_ns(pass, call->owner->client, call->ask->at_ns, pass->now_ns);
+    bool unlimited = call->ask->asked.wait == WAIT_FOREVER;
+    int64_t session_ns = unlimited && is_renewed(&call->ask->asked) ? after_ms(0, pass->facts->default_lease_ms) : 0;
+    int64_t late_ns = held_up_ns(pass, call->owner->client, call->ask->at_ns - session_ns, pass->now_ns);
     if (late_ns == PROMISE_ALWAYS) return;
-    if (call->ask->asked.wait == WAIT_FOREVER) check_unlimited(pass, call, late_ns);
+    if (unlimited) check_unlimited(pass, call, late_ns);
     else check_limited(pass, call, late_ns);
 }
 

@@ -244,19 +244,37 @@ static void links_number(struct library_world *world, int number) {
 
 /* What a program has asked on a connection that it closes because a message is late is answered when its own patience
  * ends. */
+static void end_note(struct library_world *world, int client, bool reply) {
+    library_event_add(world, (struct call_event){.kind = EVENT_FAULT,
+                                                 .effect = FAULT_CUT,
+                                                 .fault = reply ? CHOICE_HOLD_REPLY : CHOICE_HOLD_REQUEST,
+                                                 .client = client,
+                                                 .reply = reply,
+                                                 .until_ns = LATE_FOR_EVER});
+}
+
+/* A client of ZooKeeper that was paused, and has heard nothing meanwhile, gives its connection up. It connects again
+ * after a moment that it draws, which may be too late for its session. */
+static void session_doubt(struct library_world *world, const struct library_link *link) {
+    int64_t paused_ns = world->clients[link->client].paused_until_ns;
+    int64_t until_ns = paused_ns + world->settings.lease_ms * CLOCK_NS_PER_MS;
+    if (link->server.server->kind != &ZOOKEEPER_KIND || paused_ns == 0 || settle_now_ns(world) > until_ns) return;
+    library_event_add(world, (struct call_event){.kind = EVENT_FAULT,
+                                                 .effect = FAULT_ERROR,
+                                                 .fault = CHOICE_PAUSE,
+                                                 .client = link->client,
+                                                 .until_ns = LATE_FOR_EVER});
+}
+
 static bool link_hear_end(struct library_world *world, struct library_link *link) {
     bool was_open = link->fd >= 0;
     /* Also in the very moment in which it would go on. */
     bool request = link->requests.count > 0 && link->requests_held_until_ns >= settle_now_ns(world);
     bool answer = link->answers.count > 0 && link->answers_held_until_ns >= settle_now_ns(world);
     bool any = link_hear_program(link);
-    if (was_open && link->fd < 0 && (request || answer))
-        library_event_add(world, (struct call_event){.kind = EVENT_FAULT,
-                                                     .effect = FAULT_CUT,
-                                                     .fault = answer ? CHOICE_HOLD_REPLY : CHOICE_HOLD_REQUEST,
-                                                     .client = link->client,
-                                                     .reply = answer,
-                                                     .until_ns = LATE_FOR_EVER});
+    if (!was_open || link->fd >= 0) return any;
+    if (request || answer) end_note(world, link->client, answer);
+    else session_doubt(world, link);
     return any;
 }
 

@@ -266,3 +266,44 @@ def test_who_queued_with_a_session_that_ended_is_not_granted_the_lock(
     answers = [each for each in again.events if (each.kind, each.call, each.client) == ("answer", "acquire", 2)]
     assert [each.outcome for each in answers] == [outcome]
     assert again.violates == violates, again.sentence
+
+
+# Sessions that a fault of half a lease may end, because of the moment at which they were kept up last.
+ENDED_SESSIONS = {
+    # A client of ZooKeeper gives its connection up, and draws when it connects again.
+    "curator": """client-1 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=renewed form=acquire(time, SECONDS)
+client-1 thread-1: work 5000
+client-1 thread-1: release lock-1 resource-1 exclusive
+client-2 thread-1: acquire lock-1 resource-1 exclusive wait=forever lease=renewed form=acquire()
+client-2 thread-1: release lock-1 resource-1 exclusive
+schedule
+before clock 8: pause-client client-1 1000
+""",
+    # A client of etcd keeps a session of 2 s up after half of it.
+    "etcd-mutex": """client-1 thread-1: acquire lock-1 resource-1 exclusive wait=forever lease=renewed form=Mutex.Lock
+client-1 thread-1: release lock-1 resource-1 exclusive
+client-2 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=renewed form=Mutex.TryLock
+client-2 thread-1: work 4000
+client-2 thread-1: release lock-1 resource-1 exclusive
+schedule
+before request client-1 link-1 2: call client-2 thread-1
+before request client-2 link-1 4: hold-request client-2 link-1 1000
+""",
+}
+
+
+@pytest.mark.lengthy("starts a real server, and Java virtual machines")
+@pytest.mark.parametrize("adapter", sorted(ENDED_SESSIONS))
+def test_a_session_that_a_long_fault_ended_is_no_certain_hold(adapter: str) -> None:
+    """A schedule was accused or not by the moment at which its programs had kept their sessions up last."""
+    try:
+        hosted = adapter_entry(PREFIX + adapter).adapter
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+    assert hosted
+    head = f"lockstorm-schedule 2\nadapter {adapter}\nlibrary {hosted.name} {hosted.version}\nlease_ms 2000\npermits 2\n"
+    text = f"{head}seed 1\nnumber 3245\nviolates mutual_exclusion\nworkload\n{ENDED_SESSIONS[adapter]}"
+    again = replay_library(parse_library_schedule(text, "ended"), "ended")
+    granted = [line.at_s for line in again.story if line.what.startswith("acquire: granted")]
+    assert len(granted) == 2 and granted[1] < 4, "the second grant is within the first one's hold"
+    assert again.violates == []

@@ -199,7 +199,7 @@ class _CallTracer:
         text = f"{event.fault}{f' for {lasts_ms:,} ms' if 0 < lasts_ms < 10**9 else ''}"
         row, who = len(self.rows), f"client-{event.client}" if event.client else "server"
         self._row(place, event, lanes[0] if lanes else -1, text, "warn", who, _fault_story(event)).kind = "fault-inject"
-        if event.fault in ("pause-client", "kill-client"):
+        if event.fault in ("pause-client", "kill-client") and event.until_ns != NEVER:
             for lane in lanes:
                 bar = self._bar(Bar("fault" if event.fault == "pause-client" else "gone", lane, row))
                 if event.fault == "pause-client":
@@ -239,6 +239,8 @@ def _wait_words(event: CallEvent) -> str:
 
 
 def _fault_story(event: CallEvent) -> str:
+    if event.until_ns == NEVER and event.fault == "pause-client":
+        return "closes its connection, on which it has heard nothing while it stood still"
     if event.until_ns == NEVER:
         late = "an answer" if event.fault == "hold-reply" else "a command"
         return f"closes the connection on which {late} is late"
