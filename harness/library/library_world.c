@@ -316,8 +316,8 @@ static bool all_rest(struct library_world *world, uint64_t seed) {
 }
 
 /* Whether a program that has forgotten an earlier schedule goes on with it: its watchdogs renew, its releases are tried
- * again. What it does would be taken for a part of the next schedule. A client of Redis has nothing else to do then; those
- * of other services keep their sessions. */
+ * again. That would be taken for a part of the next schedule. A client of Redis has nothing else to do then; those of
+ * other services keep their sessions. */
 static bool any_goes_on(const struct library_world *world) {
     if (world->offer.topology != TOPOLOGY_SINGLE || world->servers[0].kind != &REDIS_KIND) return false;
     for (int number = 0; number < LIBRARY_CLIENTS; number++) {

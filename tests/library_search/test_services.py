@@ -271,7 +271,8 @@ def test_who_queued_with_a_session_that_ended_is_not_granted_the_lock(
 # Sessions that a fault of half a lease may end, because of the moment at which they were kept up last.
 ENDED_SESSIONS = {
     # A client of ZooKeeper gives its connection up, and draws when it connects again.
-    "curator": """client-1 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=renewed form=acquire(time, SECONDS)
+    "curator": """\
+client-1 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=renewed form=acquire(time, SECONDS)
 client-1 thread-1: work 5000
 client-1 thread-1: release lock-1 resource-1 exclusive
 client-2 thread-1: acquire lock-1 resource-1 exclusive wait=forever lease=renewed form=acquire()
@@ -280,7 +281,8 @@ schedule
 before clock 8: pause-client client-1 1000
 """,
     # A client of etcd keeps a session of 2 s up after half of it.
-    "etcd-mutex": """client-1 thread-1: acquire lock-1 resource-1 exclusive wait=forever lease=renewed form=Mutex.Lock
+    "etcd-mutex": """\
+client-1 thread-1: acquire lock-1 resource-1 exclusive wait=forever lease=renewed form=Mutex.Lock
 client-1 thread-1: release lock-1 resource-1 exclusive
 client-2 thread-1: acquire lock-1 resource-1 exclusive wait=none lease=renewed form=Mutex.TryLock
 client-2 thread-1: work 4000
@@ -301,8 +303,9 @@ def test_a_session_that_a_long_fault_ended_is_no_certain_hold(adapter: str) -> N
     except NotInstalled as reason:
         pytest.skip(str(reason))
     assert hosted
-    head = f"lockstorm-schedule 2\nadapter {adapter}\nlibrary {hosted.name} {hosted.version}\nlease_ms 2000\npermits 2\n"
-    text = f"{head}seed 1\nnumber 3245\nviolates mutual_exclusion\nworkload\n{ENDED_SESSIONS[adapter]}"
+    head = f"lockstorm-schedule 2\nadapter {adapter}\nlibrary {hosted.name} {hosted.version}\n"
+    head += "lease_ms 2000\npermits 2\nseed 1\nnumber 1\nviolates mutual_exclusion\nworkload\n"
+    text = head + ENDED_SESSIONS[adapter]
     again = replay_library(parse_library_schedule(text, "ended"), "ended")
     granted = [line.at_s for line in again.story if line.what.startswith("acquire: granted")]
     assert len(granted) == 2 and granted[1] < 4, "the second grant is within the first one's hold"
