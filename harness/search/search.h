@@ -141,8 +141,9 @@ json_t *broken_json(const struct search_world *world, const struct search_outcom
 
 /* Makes search->found smaller: fewer clients, threads, calls and deviations, shorter durations, rounder numbers. Runs
  * at most settings->shrink_runs schedules. The result is *smallest, whose deviations the caller frees. True: it
- * violates the same; it is the last schedule that was run, of hosted programs with new ones. False: hosted programs
- * that were started for it alone do not show the violation again, so *smallest is search->found. */
+ * violates the same; it is the last schedule that was run, of hosted programs with new ones, whose outcome is
+ * search->found_outcome then. False: hosted programs that were started for it alone do not show the violation again, so
+ * *smallest is search->found. */
 bool search_shrink(struct search *search, struct schedule *smallest);
 
 /* A control for a schedule: one call less, with which nothing of the same is violated. False: each call is needed. */

@@ -10,6 +10,7 @@ struct shrink {
     struct search *search;
     uint64_t seed;
     struct schedule best, trial;
+    struct search_outcome shown; /* of hosted programs: what new ones showed last */
     int64_t runs_left;
 };
 
@@ -273,6 +274,7 @@ static bool violates_anew(struct shrink *shrink) {
         search_replay(search, &shrink->trial, shrink->seed, search->found_number, true, NULL);
     bool violates = violates_the_same(search, &outcome);
     if (violates) schedule_copy(&shrink->best, &search->schedule);
+    if (violates) shrink->shown = outcome;
     return violates;
 }
 
@@ -293,6 +295,7 @@ bool search_shrink(struct search *search, struct schedule *smallest) {
         schedule_copy(&shrink.best, &search->found);
         anew = violates_anew(&shrink);
     }
+    if (anew && search->world->has_programs) search->found_outcome = shrink.shown;
     memset(smallest, 0, sizeof *smallest);
     schedule_copy(smallest, &shrink.best);
     schedule_free(&shrink.best);
