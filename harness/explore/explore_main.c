@@ -43,11 +43,11 @@ static json_t *found_json(struct search *search) {
     static struct schedule smallest, control;
     struct search_world *world = search->world;
     bool anew = search_shrink(search, &smallest);
-    json_t *found = json_pack("{s:I,s:I,s:o,s:o,s:o,s:b}", "number", (json_int_t)search->found_number, "origin",
-                              (json_int_t)search->found_origin, "violated",
-                              violated_json(world, &search->found_outcome), "broken",
-                              broken_json(world, &search->found_outcome), "as_found",
-                              schedule_json(world->space, &search->found), "anew", (int)anew);
+    json_t *found =
+        json_pack("{s:I,s:I,s:o,s:o,s:o,s:b}", "number", (json_int_t)search->found_number, "origin",
+                  (json_int_t)search->found_origin, "violated", violated_json(world, &search->found_outcome), "broken",
+                  broken_json(world, &search->found_outcome), "as_found", schedule_json(world->space, &search->found),
+                  "anew", (int)anew);
     json_object_set_new(found, "smallest", schedule_json(world->space, &smallest));
     world->operations->describe(world, !anew, found);
     if (world->has_programs && search_control(search, &smallest, &control))
