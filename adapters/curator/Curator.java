@@ -4,7 +4,6 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
-import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.RetryNTimes;
 
 /** Curator's locks on ZooKeeper. The argument names the class. */
@@ -39,9 +38,6 @@ public final class Curator {
             .connectString(at.get("host").getAsString() + ":" + at.get("port").getAsInt())
             .sessionTimeoutMs(request.get("lease_ms").getAsInt()).connectionTimeoutMs(1000)
             .retryPolicy(new RetryNTimes(2, 200)).build();
-        client.getConnectionStateListenable().addListener((link, state) -> {
-            if (state == ConnectionState.LOST) Holds.lost(); // the session has ended
-        });
         client.start();
         permits = request.get("permits").getAsInt();
         OBJECTS.open(request.get("resource").getAsString());
@@ -52,7 +48,6 @@ public final class Curator {
     private static JsonObject forget() throws InterruptedException {
         JsonObject answer = threads.forget();
         OBJECTS.clear();
-        Holds.clear();
         return answer;
     }
 
@@ -63,13 +58,10 @@ public final class Curator {
     private static JsonObject acquire(JsonObject request) throws Exception {
         InterProcessLock lock = lock(request);
         Form.Prepared<InterProcessLock> form = Form.prepared(forms, CuratorForms.name(request), request, -1);
-        boolean granted = form.on(lock).equals(true);
-        if (granted) Holds.granted(request);
-        return Lines.outcome(granted);
+        return Lines.outcome(form.on(lock).equals(true));
     }
 
     private static JsonObject release(JsonObject request) throws Exception {
-        Holds.released(request); // of a lock that is held twice, too: a loss while it is given back is no news
         lock(request).release();
         return Lines.outcome(true);
     }

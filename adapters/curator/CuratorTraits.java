@@ -34,8 +34,6 @@ final class CuratorTraits {
         hello.add("reenters", Lines.words(both ? List.of("same", "write-read") : same));
         hello.addProperty("cancel", true);
         hello.add("keeps", Lines.words(permits ? PERMITS_KEEP : KEEPS));
-        Holds.tells = request.get("protocol").getAsInt() > 2;
-        if (Holds.tells) hello.addProperty("loss_notice", "lease"); // ConnectionState.LOST
         return hello;
     }
 
