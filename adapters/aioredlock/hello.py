@@ -24,6 +24,7 @@ HELLO_2 = {
     "of_object": ["wait_ms"],
     "lease_key": "{resource}",
     "renew_lease": True,
+    "poll_ms": DELAY_MS,
     "timer_ms": DELAY_MS,  # a wait is a number of tries, whose timers together may be late by one of them
     "watchdog_divisor": 1,  # rounded down: it extends after 0.6 of a lease
 }

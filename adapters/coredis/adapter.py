@@ -33,7 +33,7 @@ HELLO_2 = {
     "forms": [{"form": form, **OFFER} for form in FORMS],
     "of_object": ["lease_ms", "wait_ms"],
     "lease_key": "{resource}",
-    "timer_ms": int(RETRY_S * 1000),
+    **dict.fromkeys(("timer_ms", "poll_ms"), int(RETRY_S * 1000)),
 }
 
 

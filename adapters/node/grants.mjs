@@ -36,6 +36,7 @@ export function serveGrants({ hello, hello2, hello3, redlockFor, forms }) {
     // A wait is a number of tries, whose timers together may be late by one of them.
     hello2: {
       ...hello2, threads: 8, owner: "object", lease_key: "{resource}", renew_lease: true, timer_ms: RETRY_MS,
+      poll_ms: RETRY_MS,
     },
     hello3,
     open: (question) => {

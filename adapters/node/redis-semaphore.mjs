@@ -53,7 +53,7 @@ const lost = serve({
   },
   hello2: {
     threads: 8, owner: "object", modes: [kind.mode ?? "exclusive"], of_object: ["lease_ms", "wait_ms"], cancel: abort !== "",
-    lease_key: kind.key ?? "mutex:{resource}", watchdog_divisor: 1, lenient_release: true, timer_ms: 10, // one retry
+    lease_key: kind.key ?? "mutex:{resource}", watchdog_divisor: 1, lenient_release: true, timer_ms: 10, poll_ms: 10, // one retry
     forms: [`tryAcquire(${abort})`, `acquire(${abort})`].map((form) => ({ form, ...offer })),
   },
   hello3: { loss_notice: "renewal" },

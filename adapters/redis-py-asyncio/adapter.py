@@ -12,6 +12,7 @@ from redis.exceptions import LockError
 from lockstorm.adapter_program.tasks import Line, TaskProgram
 
 LEASE = {"lease": ["given", "endless"]}  # Lock(timeout=...), Lock(timeout=None)
+SLEEP_S = 0.05  # between two tries
 # Each form of acquire, and how long it waits.
 FORMS = {
     "acquire()": ["forever"],
@@ -35,6 +36,7 @@ HELLO_2 = {
     "of_object": ["lease_ms"],
     "renew_lease": True,
     "lease_key": "{resource}",
+    "poll_ms": int(SLEEP_S * 1000),
 }
 
 HELLO_3 = {"cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}
@@ -48,7 +50,7 @@ class Library:
 
     def make(self, resource: str, question: Line) -> Lock:
         lease_ms = question.get("lease_ms", self.lease_ms)
-        return self.link.lock(resource, timeout=lease_ms and lease_ms / 1000, sleep=0.05)
+        return self.link.lock(resource, timeout=lease_ms and lease_ms / 1000, sleep=SLEEP_S)
 
     async def acquire(self, lock: Lock, question: Line) -> bool:
         wait_ms = question.get("wait_ms")

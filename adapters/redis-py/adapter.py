@@ -20,6 +20,7 @@ FORMS = {
     "with lock": (["forever"], lambda lock, wait_s: lock.__enter__() is lock),
 }
 OPERATIONS = {"renew": "reacquire", "is_held": "owned", "status": "acquire"}  # and the method that each needs
+SLEEP_S = 0.05  # between two tries
 REPLACES = "replace_ttl" in Lock.extend.__code__.co_varnames
 
 HELLO = {
@@ -38,6 +39,7 @@ HELLO_2 = {
     "of_object": ["lease_ms"],
     "renew_lease": REPLACES,
     "lease_key": "{resource}",
+    "poll_ms": int(SLEEP_S * 1000),
 }
 
 
@@ -48,7 +50,7 @@ class Library:
 
     def make(self, resource: str, question: Line) -> Lock:
         lease_ms = question.get("lease_ms", self.lease_ms)
-        return self.link.lock(resource, timeout=lease_ms and lease_ms / 1000, sleep=0.05)
+        return self.link.lock(resource, timeout=lease_ms and lease_ms / 1000, sleep=SLEEP_S)
 
     def acquire(self, lock: Lock, question: Line) -> bool:
         wait_ms = question.get("wait_ms")

@@ -39,6 +39,7 @@ HELLO_2 = {
     "validity": True,
     "lenient_release": True,
     "timer_ms": DELAY_MS,
+    "poll_ms": DELAY_MS,
 }
 
 

@@ -16,7 +16,7 @@ const failFast, withTimeout, try = "LockContext, WithFailFast", "LockContext, co
 var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "redsync", "version": "4.18.1",
 	"source": "redsync, mutex.go", "lease": true, "nodes": 5, "waits": "polling", "operations": ["renew"]}`,
 	true: `{"protocol": 2, "operations": ["renew", "is_held"], "threads": 8, "owner": "object", "cancel": true,
-	"validity": true, "lease_key": "{resource}", "of_object": ["form", "lease_ms", "wait_ms"], "timer_ms": 100, "forms": [
+	"validity": true, "lease_key": "{resource}", "of_object": ["form", "lease_ms", "wait_ms"], "timer_ms": 100, "poll_ms": 100, "forms": [
 	{"form": "LockContext", "wait": ["none", "time"], "wait_unit_ms": 100, "lease": ["given"]},
 	{"form": "LockContext, WithFailFast", "wait": ["none", "time"], "wait_unit_ms": 100, "lease": ["given"]},
 	{"form": "LockContext, context.WithTimeout", "wait": ["time", "forever"], "lease": ["given"]},

@@ -19,6 +19,7 @@ WAITS = {"acquire()": "time", "acquire(blocking=False)": "none"}
 # RedisLock(expire=None) is not asked of old releases, whose published bugs it would hide: none keeps its promise.
 LEASES = ["given"] if os.environ.get("LOCKSTORM_LIBRARY_VERSION") else ["given", "endless"]
 LEASE = {"lease": LEASES, "lease_unit_ms": 1000}
+RETRY_S = 0.05  # between two tries
 LONGEST_S = 3600.0  # the library waits for a time in any case
 HELLO = {
     "name": "sherlock",
@@ -35,6 +36,7 @@ HELLO_2 = {
     "forms": [{"form": form, "wait": [wait], **LEASE} for form, wait in WAITS.items()],
     "of_object": ["lease_ms", "wait_ms"],
     "lease_key": "{resource}",
+    "poll_ms": int(RETRY_S * 1000),
 }
 
 
@@ -50,7 +52,7 @@ class Library:
         wait_ms, lease_ms = question.get("wait_ms"), question.get("lease_ms", self.lease_ms)
         wait_s = LONGEST_S if wait_ms is None else wait_ms / 1000
         expire_s = None if lease_ms is None else lease_ms // 1000
-        lock = RedisLock(resource, client=self.link, expire=expire_s, timeout=wait_s, retry_interval=0.05)
+        lock = RedisLock(resource, client=self.link, expire=expire_s, timeout=wait_s, retry_interval=RETRY_S)
         self.made.append(lock)
         return lock
 

@@ -9,6 +9,10 @@
  * may have taken the wake-up. What a cancelled acquire left in the way is `cancel`, what a refused one left whose
  * messages were late or lost is `refusal`.
  *
+ * If the library states the longest time between two tries of a waiter (poll_ms), that, with the same 100 ms and timer,
+ * is the bound instead of two leases. Of several servers, or parts, each of two waiters may have some: there it counts
+ * only for one that waits alone.
+ *
  * Not judged after a fault of a server other than a standstill, or of clocks; of a client that had a message lost or
  * answered with an error, or that closed a connection because a message on it was late; and beside other clients that
  * such a fault disturbed, or that ended, while an acquire of theirs was not granted: their place in a queue may stay.
@@ -126,11 +130,24 @@ static void check_wake_up(struct promise_pass *pass, struct promise_resource *re
     break_liveness(pass, waiter, bound_ms, from_ns, until_ns);
 }
 
+/* How long the waiter may go on waiting beside a free lock. */
+static int64_t wait_bound_ms(const struct promise_pass *pass, const struct promise_resource *resource,
+                             const struct promise_call *waiter) {
+    const struct library_facts *facts = pass->facts;
+    int64_t leases_ms = two_leases_ms(pass, resource), tries_ms = facts->poll_ms + WAKE_UP_MS + timer_ms(pass);
+    if (!facts->poll_ms || tries_ms > leases_ms) return leases_ms;
+    for (const struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {
+        bool shares = call != waiter && (facts->nodes > 1 || facts->parts);
+        if (shares && is_under_way(call) && call->resource == resource && call->ask->asked.verb == CALL_ACQUIRE)
+            return leases_ms;
+    }
+    return tries_ms;
+}
+
 /* What is known stays so until then. */
 static void check_waits_until(struct promise_pass *pass, int64_t idle_until_ns) {
     for (uint32_t at = 0; at < pass->resource_count; at++) {
         struct promise_resource *resource = &pass->resources[at];
-        int64_t bound_ms = two_leases_ms(pass, resource);
         const struct promise_call *waiter = unhindered_waiter(pass, resource->resource);
         if (!waiter || servers_are_unreliable(pass) || !have_traces_ended(pass, resource->resource, idle_until_ns)) {
             resource->idle_ns = PROMISE_ALWAYS;
@@ -138,6 +155,7 @@ static void check_waits_until(struct promise_pass *pass, int64_t idle_until_ns) 
             continue;
         }
         if (resource->idle_ns == PROMISE_ALWAYS) resource->idle_ns = traces_end_ns(pass, resource->resource);
+        int64_t bound_ms = wait_bound_ms(pass, resource, waiter);
         int64_t from_ns = resource->idle_ns > waiter->ask->at_ns ? resource->idle_ns : waiter->ask->at_ns;
         int64_t limit_ns = wait_limit_ns(waiter), until_ns = limit_ns < idle_until_ns ? limit_ns : idle_until_ns;
         if (until_ns <= after_ms(from_ns, bound_ms)) {

@@ -52,6 +52,7 @@ struct library_facts {
     int64_t silence_ms; /* a hold ends, as documented, when its client is silent for so long; 0: it does not */
     int64_t timer_ms;   /* its timers fire at most this late; 0 means 1 */
     int64_t place_ms;   /* a waiter that has ended keeps no place for longer than this; 0: it may for ever */
+    int64_t poll_ms;    /* the longest time between two tries of a waiter; 0: not stated */
 };
 
 /* What one fault did. */

@@ -136,7 +136,8 @@ bool offer_read(const json_t *hello, int64_t lease_ms, int permits, struct libra
                                           .silence_ms = offer_number_of(hello, "silence_ms", 0),
                                           .loss_notice = (enum loss_notice)notice_place,
                                           .timer_ms = offer_number_of(hello, "timer_ms", 1),
-                                          .place_ms = offer_number_of(hello, "place_ms", 0)};
+                                          .place_ms = offer_number_of(hello, "place_ms", 0),
+                                          .poll_ms = offer_number_of(hello, "poll_ms", 0)};
     offer->is_tcp = json_is_true(json_object_get(hello, "tcp"));
     offer->cancels = json_is_true(json_object_get(hello, "cancel"));
     offer->renews = word_in(operations, "renew");

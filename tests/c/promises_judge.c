@@ -75,6 +75,7 @@ static void read_fact(const char *word) {
     else if ((value = value_of(word, "loss")))
         facts.loss_notice = strcmp(value, "lease") ? LOSS_BY_RENEWAL : LOSS_BY_LEASE;
     else if ((value = value_of(word, "place"))) facts.place_ms = number_of(value);
+    else if ((value = value_of(word, "poll"))) facts.poll_ms = number_of(value);
     else if (!strcmp(word, "reenters")) facts.reenters = true;
     else if (!strcmp(word, "write-reads")) facts.write_reads = true;
     else if (!strcmp(word, "tokens")) facts.tokens = true;

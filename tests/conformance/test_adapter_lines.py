@@ -44,6 +44,7 @@ FULL = {
     "parts": True,
     "timer_ms": 100,
     "place_ms": 5000,
+    "poll_ms": 250,
     "keeps": ["tokens:{resource}", "queue:*"],
 }
 FULL_3 = {
@@ -83,6 +84,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"watchdog_divisor": 1.5}, "watchdog_divisor must be a whole number from 1 to 1000"),
     ({"timer_ms": 0}, "timer_ms must be a whole number from 1 to 60000"),
     ({"place_ms": "soon"}, "place_ms must be a whole number from 1 to 3600000"),
+    ({"poll_ms": 0}, "poll_ms must be a whole number from 1 to 60000"),
     ({"keeps": ["*"]}, "keeps must be a list of keys of the server"),
     ({"keeps": "tokens"}, "keeps must be a list of keys of the server"),
     ({"ownner": "thread"}, "its hello has the unknown key 'ownner'"),

@@ -28,6 +28,9 @@ POLLS = {
     "ears.get_message(timeout=rest)": "time.sleep(0.05)",
     '"waits": "push"': '"waits": "polling", "fair": True',
 }
+STATED = {'"waits": "push"': '"waits": "polling"', '"lease_key"': '"poll_ms": 50, "lease_key"'}
+TRIES = {**STATED, "ears.get_message(timeout=rest)": "time.sleep(min(rest, 0.05))"}
+SLEEPS = {**STATED, "ears.get_message(timeout=rest)": "time.sleep(rest)"}  # for what is left of the lease
 
 
 @pytest.mark.lengthy("plays 150 schedules")
@@ -49,6 +52,16 @@ def test_a_release_that_wakes_nobody_is_found(tmp_path: Path, mistake: dict[str,
     """The waiter sleeps until the lease would have ended: two leases are allowed only where something was struck."""
     result = search_json(library_plan(plant_watched(tmp_path, mistake), schedules=50))
     assert result["exit"] == 1 and result["found"]["violates"] == ["liveness"], result["sentence"]
+
+
+@pytest.mark.lengthy("plays some hundred schedules")
+def test_a_lock_that_polls_more_seldom_than_it_states_is_found(tmp_path: Path) -> None:
+    """A waiter is refused at its end beside a free lock, where two leases are not over (issue #55)."""
+    wrong = search_json(library_plan(plant_watched(tmp_path, SLEEPS), schedules=100))
+    assert wrong["exit"] == 1 and wrong["found"]["violates"] == ["liveness"], wrong["sentence"]
+    assert "waits beside a free lock" in wrong["sentence"]
+    right = search_json(library_plan(plant_watched(tmp_path, TRIES), schedules=300))
+    assert right["exit"] == 0, right["sentence"]
 
 
 @pytest.mark.lengthy("plays up to two hundred schedules")

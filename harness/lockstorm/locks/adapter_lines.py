@@ -157,6 +157,7 @@ class AdapterFacts(AdapterHello, frozen=True, kw_only=True, omit_defaults=True):
     place_ms: Annotated[
         PlaceMs | None, Meta(description="A waiting client that has ended keeps its place for no longer than this.")
     ] = None
+    poll_ms: Annotated[UnitMs | None, Meta(description="A waiter tries again within this time.")] = None
     keeps: Annotated[
         tuple[Annotated[str, Meta(pattern="[^* ]")], ...],
         Meta(
@@ -302,6 +303,7 @@ HELLO_KEYS_2: dict[str, Rule] = {
     "watchdog_divisor": _whole(1, 1000),
     "timer_ms": _whole(1, UNIT_MOST_MS),
     "place_ms": _whole(1, PLACE_MOST_MS),
+    "poll_ms": _whole(1, UNIT_MOST_MS),
     "keeps": _KEYS,
     **dict.fromkeys(("cancel", "renew_lease", "validity", "lenient_release", "parts"), _FLAG),
 }
