@@ -3,7 +3,7 @@
 #include "harness/library/library_world.h"
 #include "harness/scheduler/clock.h"
 
-/* A schedule in which calls are not answered ends after so many leases. */
+/* A schedule in which calls are not answered ends after so many leases, and the longest work. */
 enum { LEASES_MOST = 60 };
 
 /* --- what can happen --- */
@@ -40,12 +40,22 @@ static bool is_done(const struct library_world *world) {
     return true;
 }
 
+static int64_t longest_work_ms(const struct workload *workload) {
+    int64_t longest_ms = 0;
+    for (int each = 0; each < WORKLOAD_THREADS_ALL; each++)
+        for (int call = 0; call < workload->threads[each].count; call++)
+            if (workload->threads[each].calls[call].work_ms > longest_ms)
+                longest_ms = workload->threads[each].calls[call].work_ms;
+    return longest_ms;
+}
+
 int library_choices(struct search_world *search, struct choice *choices) {
     struct library_world *world = (struct library_world *)search;
     int count = 0;
     for (int client = 0; client < LIBRARY_CLIENTS; client++) count = client_choices(world, client, choices, count);
     if (count > 0) return count;
-    int64_t until_ns = world->began_ns + LEASES_MOST * world->settings.lease_ms * CLOCK_NS_PER_MS;
+    int64_t limit_ms = LEASES_MOST * world->settings.lease_ms + longest_work_ms(&world->workload);
+    int64_t until_ns = world->began_ns + limit_ms * CLOCK_NS_PER_MS;
     bool late = library_next_ns(world) > until_ns;
     if (is_done(world)) return 0;
     if (late) {

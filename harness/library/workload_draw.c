@@ -4,8 +4,9 @@
 #include <string.h>
 
 /* What version 3 adds has streams of its own: what version 2 draws stays as it was. */
-enum { RANDOM_STREAM = 2000, RANDOM_STREAM_3, RANDOM_STREAM_SETTINGS };
+enum { RANDOM_STREAM = 2000, RANDOM_STREAM_3, RANDOM_STREAM_SETTINGS, RANDOM_STREAM_LONG };
 enum { BLOCKS_MOST = 2, DEPTH_MOST = 3, OBJECTS_MOST = 2, PARTS = 100, LONG_HOLD_LEASES = 6 };
+enum { MINUTE_MS = 60000, MINUTES_OF = 32, STRANGERS_OF = 8 };
 
 struct draw {
     struct workload *workload;
@@ -248,7 +249,8 @@ static void second_hold_draw(struct draw *draw, struct workload_thread *thread) 
             continue;
         memmove(inner + CALLS, inner, (size_t)(thread->count - each - 1) * sizeof *inner);
         thread->count += CALLS;
-        for (int call = 0; call < CALLS; call++) inner[call] = *outer;
+        inner[0] = *outer;
+        for (int call = 1; call < CALLS; call++) inner[call] = (struct planned_call){.call = outer->call};
         for (int call = 0; call < CALLS; call += 2) {
             inner[call].call.lock = outer->call.lock % OBJECTS_MOST + OBJECTS_MOST;
             inner[call].call.resource = 1;
@@ -273,6 +275,70 @@ static void version_3_draw(struct draw *draw) {
     }
 }
 
+/* --- what is asked of a lock object while another one of the same thread holds --- */
+
+static bool has_calls_of(const struct draw *draw, int client, int lock) {
+    for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
+        const struct workload_thread *calls = &draw->workload->threads[workload_thread_number(client, thread)];
+        for (int each = 0; each < calls->count; each++)
+            if (calls->calls[each].call.verb != CALL_WORK && calls->calls[each].call.lock == lock) return true;
+    }
+    return false;
+}
+
+/* An object is acquired and released. Within the thread's next hold by another object of the same resource, it is asked
+ * to release again, or whether it holds. */
+static void stranger_draw(struct draw *draw) {
+    enum { CALLS = 3 };
+    const struct library_offer *offer = draw->offer;
+    bool releases = !offer->facts.lenient_release && draw->offer->facts.permits <= 1;
+    bool can = offer->facts.owner != OWNER_THREAD && (releases || offer->answers_is_held);
+    if (below(draw, STRANGERS_OF) > 0 || !can) return;
+    enum call_verb verb = releases && (!offer->answers_is_held || chance(draw, 50)) ? CALL_RELEASE : CALL_IS_HELD;
+    int first = below(draw, WORKLOAD_THREADS_ALL);
+    for (int number = 0; number < WORKLOAD_THREADS_ALL; number++) {
+        struct workload_thread *thread = &draw->workload->threads[(first + number) % WORKLOAD_THREADS_ALL];
+        for (int each = 0; each < thread->count && thread->count + CALLS <= WORKLOAD_CALLS; each++) {
+            struct planned_call *acquire = &thread->calls[each];
+            int other = acquire->call.lock ^ 1; /* OBJECTS_MOST are made for each resource */
+            if (acquire->call.verb != CALL_ACQUIRE || has_calls_of(draw, acquire->call.client, other)) continue;
+            memmove(acquire + 1 + CALLS, acquire + 1, (size_t)(thread->count - each - 1) * sizeof *acquire);
+            thread->count += CALLS;
+            acquire[1] = acquire[3] = (struct planned_call){.call = acquire->call};
+            acquire[2] = acquire[0];
+            acquire[0].call.lock = acquire[1].call.lock = acquire[3].call.lock = other;
+            acquire[1].call.verb = CALL_RELEASE;
+            acquire[3].call.verb = verb;
+            return;
+        }
+    }
+}
+
+/* --- a hold of a minute or two: idle timeouts and the like are often a minute --- */
+
+static bool can_last(const struct planned_call *planned) {
+    bool lasts = planned->call.lease == LEASE_RENEWED || planned->call.lease == LEASE_ENDLESS;
+    return planned->call.verb == CALL_ACQUIRE && lasts && !planned->call.over;
+}
+
+/* Seldom, since everything else goes on meanwhile. */
+static void minutes_draw(struct draw *draw) {
+    struct workload_thread *threads = draw->workload->threads;
+    if (below(draw, MINUTES_OF) > 0) return;
+    int first = below(draw, WORKLOAD_THREADS_ALL);
+    for (int number = 0; number < WORKLOAD_THREADS_ALL; number++) {
+        struct workload_thread *thread = &threads[(first + number) % WORKLOAD_THREADS_ALL];
+        for (int each = 0; each < thread->count && thread->count < WORKLOAD_CALLS; each++) {
+            struct planned_call *acquire = &thread->calls[each], *work = acquire + 1;
+            if (!can_last(acquire)) continue;
+            memmove(work + 1, work, (size_t)(thread->count++ - each - 1) * sizeof *work);
+            *work = (struct planned_call){.call = acquire->call, .work_ms = MINUTE_MS + below(draw, MINUTE_MS + 1)};
+            work->call.verb = CALL_WORK;
+            return;
+        }
+    }
+}
+
 void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed) {
     struct draw draw = {
         .workload = workload, .offer = offer, .random = random_split(seed, RANDOM_STREAM), .lease_ms = lease_ms};
@@ -285,5 +351,8 @@ void workload_draw(struct workload *workload, const struct library_offer *offer,
     }
     draw.random = random_split(seed, RANDOM_STREAM_3);
     if (offer->protocol > 2) version_3_draw(&draw);
+    draw.random = random_split(seed, RANDOM_STREAM_LONG);
+    minutes_draw(&draw);
+    stranger_draw(&draw);
     workload_match(workload);
 }

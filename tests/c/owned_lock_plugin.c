@@ -13,6 +13,10 @@
  *   STAYS          the watchdog goes on after the release
  *   ENDS           the watchdog ends when one answer does not come
  *   TENTH          the watchdog ends after ten renewals
+ *   ADDS           a renewal adds to the lease
+ *   LEAVES         an acquire whose wait is over leaves a key without an end
+ *   FORGETS_END    after an error it takes the lock by another command, without an end
+ *   FAIR           it says that it is fair, and its waiters poll
  * With LATER it renews a millisecond after a third of the lease, which is no mistake. With STATES a grant says until
  * when it is valid, and the mistakes are
  *   ADDED          the allowance for clocks that drift is added to the lease
@@ -53,7 +57,12 @@ enum { POLL_MS = 200, OWNER = 33, PERIODS = 3 };
 static const char ACQUIRE[] =
     "if " FREE " then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) "
     "local token = redis.call('incr', KEYS[2]) " COUNTED "return token end " REFUSED "return 0";
-static const char RENEW[] = "if " OWN " then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
+#ifdef ADDS
+#define ADDED_TO "redis.call('pttl', KEYS[1]) + ARGV[2]"
+#else
+#define ADDED_TO "ARGV[2]"
+#endif
+static const char RENEW[] = "if " OWN " then return redis.call('pexpire', KEYS[1], " ADDED_TO ") end return 0";
 static const char RELEASE[] =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
@@ -142,6 +151,17 @@ static struct lock_grant attempt(struct lock *lock) {
 #ifdef ERROR_GRANTS
     if (reply->kind == ENV_REPLY_ERROR) return (struct lock_grant){.outcome = OUTCOME_OK, .token = 1};
 #endif
+#ifdef FORGETS_END
+    if (reply->kind == ENV_REPLY_ERROR) {
+        const struct env_reply *taken = env_command(lock->env, 0, "SETNX %b %s", lock->options.resource,
+                                                    lock->options.resource_length, self->owner);
+        if (taken->kind == ENV_REPLY_INTEGER && taken->integer) {
+            taken = env_command(lock->env, 0, "INCR %b", self->tokens.bytes, self->tokens.length);
+            bool drawn = taken->kind == ENV_REPLY_INTEGER;
+            return (struct lock_grant){.outcome = drawn ? OUTCOME_OK : OUTCOME_UNKNOWN, .token = taken->integer};
+        }
+    }
+#endif
 #ifdef LOSES_GRANT
     if (outcome == OUTCOME_UNKNOWN) outcome = OUTCOME_REFUSED;
 #endif
@@ -180,6 +200,11 @@ static struct lock_grant acquire(struct lock *lock, int64_t wait_ms) {
 #endif
         if (grant.outcome == OUTCOME_OK) watchdog_start(&self->watchdog, lock);
 #endif
+#ifdef LEAVES
+        if (grant.outcome == OUTCOME_REFUSED && env_mono_ns(lock->env) >= until_ns)
+            env_command(lock->env, 0, "SET waits:%b %s", lock->options.resource, lock->options.resource_length,
+                        self->owner);
+#endif
         if (grant.outcome != OUTCOME_REFUSED || env_mono_ns(lock->env) >= until_ns) return grant;
         env_sleep(lock->env, POLL_MS);
     }
@@ -212,12 +237,17 @@ enum { RENEWS = LOCK_TRAIT_RENEWS };
 #else
 enum { RENEWS = 0 };
 #endif
+#ifdef FAIR
+enum { KEEPS_ORDER = LOCK_TRAIT_FAIR };
+#else
+enum { KEEPS_ORDER = 0 };
+#endif
 
 const unsigned lockstorm_lock_abi = LOCKSTORM_LOCK_ABI;
 const struct lock_type lockstorm_lock = {
     .name = "planted-owned",
     .summary = "a string with a random owner, and a counter of tokens",
-    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | RENEWS,
+    .traits = LOCK_TRAIT_LEASE | LOCK_TRAIT_TOKEN | RENEWS | KEEPS_ORDER,
     .capacity = 1,
     .waits = LOCK_WAITS_POLLING,
     .poll_ms = POLL_MS,

@@ -60,6 +60,8 @@ WITHIN = [
     ("push", "SILENT", "", "liveness", 100),
     ("push", "EARLY", "", "liveness", 200),
     ("owned", "WATCHED TENTH", "WATCHED", "mutual_exclusion", 400),
+    ("owned", "LEAVES", "", "liveness", 100),
+    ("owned", "FORGETS_END", "", "liveness", 1000),
 ]
 SCHEDULES = 1000  # of a broken lock, at most
 RARE = 5000  # of one of MISTAKES
@@ -148,6 +150,16 @@ def test_a_mistake_is_found_by_default_and_its_twin_is_not_accused(
     right = searched(f"plugin:{one_mistake(tmp_path, lock, *twin.split())}", within, seed=seed)
     assert right["exit"] == 0, right["sentence"]
     assert right["verdict"][name]["schedules"]["holds"] > within / 3
+
+
+@pytest.mark.lengthy("searches a thousand schedules")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_lock_that_says_that_it_is_fair_and_polls_is_found(seed: int, tmp_path: Path) -> None:
+    """In schedules without a fault, which the queue of `fair` does not break (issue #55)."""
+    wrong = searched(f"plugin:{one_mistake(tmp_path, 'owned', 'FAIR')}", 100, seed=seed)
+    assert wrong["exit"] == 1 and blamed(wrong) == {"fairness"}, wrong["sentence"]
+    right = searched("fair", SCHEDULES, seed=seed)
+    assert right["exit"] == 0 and right["verdict"]["fairness"]["schedules"]["holds"] > SCHEDULES / 10
 
 
 @pytest.mark.parametrize(("words", "refuses"), [("DRAWS_FIRST", True), ("", False)])

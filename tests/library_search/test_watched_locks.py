@@ -31,6 +31,11 @@ POLLS = {
 STATED = {'"waits": "push"': '"waits": "polling"', '"lease_key"': '"poll_ms": 50, "lease_key"'}
 TRIES = {**STATED, "ears.get_message(timeout=rest)": "time.sleep(min(rest, 0.05))"}
 SLEEPS = {**STATED, "ears.get_message(timeout=rest)": "time.sleep(rest)"}  # for what is left of the lease
+# The token is in a variable of the thread, which all lock objects share.
+OF_CLASS = {
+    "self.value": "self.mine.value",
+    "class WatchedLock:\n": "class WatchedLock:\n    mine = threading.local()\n",
+}
 
 
 @pytest.mark.lengthy("plays 150 schedules")
@@ -62,6 +67,14 @@ def test_a_lock_that_polls_more_seldom_than_it_states_is_found(tmp_path: Path) -
     assert "waits beside a free lock" in wrong["sentence"]
     right = search_json(library_plan(plant_watched(tmp_path, TRIES), schedules=300))
     assert right["exit"] == 0, right["sentence"]
+
+
+@pytest.mark.lengthy("plays some hundred schedules")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_token_that_all_locks_of_a_thread_share_is_found(tmp_path: Path, seed: int) -> None:
+    """Within a hold another lock object of the same thread is asked to release (issue #55)."""
+    result = search_json(library_plan(plant_watched(tmp_path, OF_CLASS), schedules=400, seed=seed))
+    assert result["exit"] == 1 and "ownership" in result["found"]["violates"], result["sentence"]
 
 
 @pytest.mark.lengthy("plays up to two hundred schedules")

@@ -8,7 +8,7 @@ from lockstorm.native.fault_names import choose_fault, fault_names
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import current_name
 from lockstorm.search.schedule_file import LIBRARY_LEASE_LIMIT_MS
-from lockstorm.search.usual_search import USUAL
+from lockstorm.search.usual_search import DOWN_FAULTS, USUAL, has_majority
 from lockstorm.servers.hosted_server import LEASE_LEAST_MS
 
 PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
@@ -32,7 +32,7 @@ PROMISES = {  # promise_name in checkers/promises; docs/promises.md defines each
     "answer": "every call is answered",
 }
 USUAL_FAULTS = ("pause-client", "hold-request", "hold-reply", "drop-request", "lose-reply", "error-reply")
-RARE_FAULTS = ("kill-client", "client-clock-jump", "crash-server")  # one, in a sixth of the schedules
+RARE_FAULTS = ("kill-client", "client-clock-jump", "crash-server", *DOWN_FAULTS)  # one, in a sixth of the schedules
 ONLY_REDIS = ("error-reply", "crash-server", "crash-server-empty")
 USUAL_IN_ALL, TOTAL_MOST = 2, 4  # faults in a schedule; LIBRARY_FAULTS_MOST
 LEASE_OF_LIBRARY_MS, PERMITS_USUAL = 2000, 2
@@ -48,16 +48,17 @@ def library_lease_ms(lock: LockEntry, chosen_ms: int | None) -> int:
     return lease_ms
 
 
-def faults_on(service: str) -> tuple[str, ...]:
-    """The kinds of faults for a library whose servers are of this service."""
-    return tuple(name for name in fault_names("library") if service == "redis" or name not in ONLY_REDIS)
+def faults_on(lock: LockEntry) -> tuple[str, ...]:
+    """The kinds of faults for a library with these servers."""
+    absent = (*(() if lock.service == "redis" else ONLY_REDIS), *(() if has_majority(lock) else DOWN_FAULTS))
+    return tuple(name for name in fault_names("library") if name not in absent)
 
 
-def library_budget(text: str | None, service: str) -> tuple[dict[str, int], int]:
+def library_budget(text: str | None, lock: LockEntry) -> tuple[dict[str, int], int]:
     """The most faults of each kind in a schedule, and of all together."""
     if text in (None, USUAL):
-        usual = (name for name in USUAL_FAULTS if name in faults_on(service))
-        rare = (name for name in RARE_FAULTS if name in faults_on(service))
+        usual = (name for name in USUAL_FAULTS if name in faults_on(lock))
+        rare = (name for name in RARE_FAULTS if name in faults_on(lock))
         return {**dict.fromkeys(usual, USUAL_IN_ALL), **dict.fromkeys(rare, 1)}, USUAL_IN_ALL
     if text == "none":
         return {}, 0
@@ -67,8 +68,10 @@ def library_budget(text: str | None, service: str) -> tuple[dict[str, int], int]
         if has_number and not number.isdecimal():
             raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
         kind = choose_fault(name, "library")
-        if kind not in faults_on(service):
-            raise UsageError(f"--faults {word}: on {service} there are {', '.join(faults_on(service))}")
+        if kind in DOWN_FAULTS and not has_majority(lock):
+            raise UsageError(f"--faults {word}: it is for locks of a majority of servers, and {lock.name} is not one")
+        if kind not in faults_on(lock):
+            raise UsageError(f"--faults {word}: on {lock.service} there are {', '.join(faults_on(lock))}")
         budget[kind] = budget.get(kind, 0) + (int(number) if has_number else 1)
     if not 1 <= sum(budget.values()) <= TOTAL_MOST:
         raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")

@@ -45,7 +45,7 @@ NOVELTY = "novelty"
 STRATEGIES = (PORTFOLIO, NOVELTY, "uniform", "pct", "usual", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required of a search whose faults the user chose
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
-FAIRNESS = "fairness"  # judged only if it is required, and no fault may strike
+FAIRNESS = "fairness"  # judged only if it is required, in schedules in which no fault strikes
 JUDGED = (*USUALLY, "ownership", "capacity", "lease", LIVENESS, FAIRNESS)
 SET_CLOCKS = ("clock-jump", "client-clock-jump")
 JUMP_LEASES = 3  # the furthest jump of a clock: STRATEGY draws half a lease to three
@@ -318,7 +318,7 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
         if given and lock.service != "redis":
             raise UsageError(f"{flag} is about redis-servers, and {adapter} lives on {lock.service}")
     _check_build(request, lock)
-    budget, total = library_budget(request.faults, lock.service)
+    budget, total = library_budget(request.faults, lock)
     return SearchPlan(
         request=request,
         lock=lock,
@@ -382,7 +382,7 @@ def _lock_plan(request: SearchRequest) -> SearchPlan:
         raise UsageError("--wait forever with --require liveness: a schedule with a forgotten waiter would not end")
     if request.bound_ms and LIVENESS not in names:
         raise UsageError("--bound is for a search that requires liveness: --require liveness")
-    if FAIRNESS in names:
+    if FAIRNESS in names and not requires_usual(request):
         _check_order(lock, budget)
     context = _context(request, lock, store, budget, names)
     shard = parse_shard(request.shard) if request.shard else Shard()

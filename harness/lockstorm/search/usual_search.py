@@ -17,6 +17,13 @@ LEASE_KEPT = ("late_renewal", "hollow_renewal", "premature_grant", "broken_valid
 TOKENS_RISE = ("missing_token", "repeated_token", "falling_token", "wrongful_refusal")
 LAPSED = "broken_hold"  # also of a right lock, when a client re-enters a lock whose lease has ended
 UNFENCED = "open"
+DOWN_FAULTS = ("server-down", "server-silent")
+MAJORITY_LEAST = 3  # servers, of which one can be down
+
+
+def has_majority(lock: LockEntry) -> bool:
+    """Whether it is a lock that a majority of its servers grants."""
+    return lock.nodes >= MAJORITY_LEAST
 
 
 def usual_faults(lock: LockEntry) -> tuple[str, ...]:
@@ -27,22 +34,24 @@ def usual_faults(lock: LockEntry) -> tuple[str, ...]:
     lost = ("error-reply", "lose-reply", "drop-request", "crash-server", "kill-client")
     late = () if lock.reentrant else ("hold-request", "duplicate-request")
     pushed = ("drop-message",) if lock.waits == "push" else ()
-    return (*anywhere, *lost, *late, *pushed) if lock.lease else anywhere
+    down = DOWN_FAULTS if has_majority(lock) else ()
+    return (*anywhere, *lost, *late, *pushed, *down) if lock.lease else anywhere
 
 
 def usual_requirements(lock: LockEntry, permits: int, store: str) -> tuple[str, ...]:
     """Properties, and sorts of their violations as property/sort, that only a broken lock with these traits violates
     under those faults. Who owns one of several permits is not judged, nor what their holders write."""
+    ordered = ("fairness",) if lock.fair else ()  # judged in schedules without a fault
     if not lock.lease:
         whole = ("capacity",) if permits > 1 else ("mutual_exclusion", "integrity", "ownership")
-        return (*whole, "liveness")
+        return (*whole, "liveness", *ordered)
     kept = tuple(f"lease/{sort}" for sort in LEASE_KEPT)
     if permits > 1:
-        return ("capacity/unowned_release", "liveness", *kept)
+        return ("capacity/unowned_release", "liveness", *kept, *ordered)
     owned = tuple(f"ownership/{sort}" for sort in SORTS["ownership"] if sort != LAPSED or not lock.reentrant)
     fenced = lock.token and store != UNFENCED
     fencing = ("fencing", "integrity") if fenced else tuple(f"fencing/{sort}" for sort in TOKENS_RISE)
-    return (*owned, "liveness", *kept, *(fencing if lock.token else ()))
+    return (*owned, "liveness", *kept, *(fencing if lock.token else ()), *ordered)
 
 
 def steady_requirements(lock: LockEntry, permits: int, *, renews: bool) -> tuple[str, ...]:
