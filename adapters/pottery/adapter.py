@@ -28,7 +28,7 @@ HELLO_2 = {
     "threads": 8,
     "owner": "object",
     "forms": [{"form": form, "wait": [wait], "lease": ["given"]} for form, wait in WAITS.items()],
-    **dict.fromkeys(("timer_ms", "poll_ms"), 200),  # it sleeps for up to so long between two tries, also beyond its wait
+    **dict.fromkeys(("timer_ms", "poll_ms"), 200),  # it sleeps for up to so long after a try, also beyond its wait
     "of_object": ["lease_ms"],
     "lease_key": "redlock:{resource}",
 }

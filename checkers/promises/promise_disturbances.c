@@ -124,6 +124,11 @@ static void disturb_client(struct promise_pass *pass, struct promise_client *cli
         doubt_client_until(pass, client, until_ns);
         break;
     case FAULT_CLOCK: doubt_client(pass, client, "the clock of its client was set"); break;
+    case FAULT_DOWN:
+    case FAULT_SILENT: /* a majority that was just enough may be less now */
+        client->lost_message = true;
+        doubt_client(pass, client, PROMISE_SERVER_DOWN);
+        break;
     case FAULT_DATA:
     case FAULT_CUT: break;
     }
@@ -166,6 +171,11 @@ void disturbance_take(struct promise_pass *pass) {
     pass->clock |= fault && event->effect == FAULT_CLOCK;
     pass->server_clock |= fault && event->effect == FAULT_CLOCK && event->client == ANY_SERVER;
     pass->data |= fault && event->effect == FAULT_DATA;
+    pass->silent |= fault && event->effect == FAULT_SILENT;
+    if (fault && (event->effect == FAULT_DOWN || event->effect == FAULT_SILENT)) {
+        pass->servers_down++;
+        pass->down = pass->now;
+    }
     if (fault && event->client == ANY_SERVER) disturb_all_clients(pass, event, until_ns);
     else disturb_client(pass, client_of(pass, event->client), never ? &lost : event, until_ns);
     for (struct promise_call *call = pass->calls; call < pass->calls + pass->now; call++) {

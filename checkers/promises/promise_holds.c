@@ -96,8 +96,9 @@ static int64_t certain_since_ns(const struct promise_pass *pass, const struct pr
 }
 
 /* Why the grant is no certain hold; NULL: it is one. `older`: the owner may have held before. */
-static const char *why_doubtful(const struct promise_call *call, bool older) {
+static const char *why_doubtful(const struct promise_pass *pass, const struct promise_call *call, bool older) {
     const struct promise_owner *owner = call->owner;
+    if (pass->servers_down > 0 && call->ask < &pass->events[pass->down]) return PROMISE_SERVER_DOWN;
     if (owner->client->late_release_ns >= call->ask->at_ns || has_ended(owner->client)) return PROMISE_MAY_HAVE_ENDED;
     if (call->releasing || call->releases != owner->releases) return "a release at the same time may have ended it";
     return older && owner->watched ? "an older watchdog may shorten its lease, or be stuck" : NULL;
@@ -112,7 +113,7 @@ void hold_grant(struct promise_pass *pass, struct promise_call *call) {
     supersede_others(pass, call);
     owner->grant[mode] = pass->now;
     note_token(pass, call);
-    owner->doubt = why_doubtful(call, !again && !alone);
+    owner->doubt = why_doubtful(pass, call, !again && !alone);
     if (owner->doubt) return;
     bool renewed = is_renewed(&call->ask->asked);
     if (!again) {

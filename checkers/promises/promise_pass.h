@@ -106,6 +106,9 @@ struct promise_pass {
     bool servers_failed; /* a server did more than stand still: it answered with an error, lost its connections, ... */
     bool servers_lost;   /* a server lost its connections: also those of clients that have not asked for anything yet */
     bool over;           /* after EVENT_END */
+    uint32_t servers_down;             /* of the disturbances: FAULT_DOWN and FAULT_SILENT */
+    bool silent;                       /* one of them was FAULT_SILENT */
+    uint32_t down;                     /* the latest of them */
     struct promise_findings *findings; /* the caller's */
 };
 

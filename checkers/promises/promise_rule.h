@@ -58,6 +58,7 @@ bool may_have_missed(const struct promise_client *client);
 bool servers_are_unreliable(const struct promise_pass *pass);
 
 #define PROMISE_MAY_HAVE_ENDED "an earlier command of its client may have ended it"
+#define PROMISE_SERVER_DOWN "a server that it was granted by may be down"
 
 /* The owner's holds are no longer certain; `why` outlives the pass. */
 void doubt_holds(struct promise_owner *owner, const char *why);

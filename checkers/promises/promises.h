@@ -64,6 +64,8 @@ enum fault_effect {
     FAULT_ERROR,  /* a command was answered with an error, or a connection ended */
     FAULT_LOST,   /* a message was lost for good; of a server, its connections with all that was on them */
     FAULT_DOUBLE, /* a message arrives twice, the last time at `until_ns` */
+    FAULT_DOWN,   /* one of several servers is down for good, and a majority is left: it refuses connections */
+    FAULT_SILENT, /* the same, but it answers nothing */
     FAULT_CUT,    /* the client has closed a connection because a message on it was late */
 };
 

@@ -354,6 +354,27 @@ const struct fault_row FAULT_ROWS[FAULT_IDS] = {
             .is_not[FAULT_IN_SIMULATION] = "use crash-server: scripts are lost",
             .is_not[FAULT_IN_LIBRARY] = "use crash-server: scripts are lost",
         },
+    [FAULT_ID_SERVER_DOWN] =
+        {
+            .name = "server-down",
+            .meaning = "one of several servers is down for good, and a majority is left: connections are refused",
+            .proof = "no command reaches it, and each connection to it fails at once",
+            .source = "redlock-rb#129: a lock of a majority that one unreachable server makes fail",
+            .is_not[FAULT_IN_TRIAL] = "use restart of a server, or partition",
+            .is[FAULT_IN_SIMULATION] = "commands to a node, and connections to it, fail at once",
+            .is[FAULT_IN_LIBRARY] = "connections to a server end, and new ones are refused",
+        },
+    [FAULT_ID_SERVER_SILENT] =
+        {
+            .name = "server-silent",
+            .meaning = "one of several servers hangs for good, and a majority is left: nothing is answered",
+            .proof = "no command reaches it, and none is answered",
+            .source =
+                "redlock-rb#129; redis.io, \"Distributed locks\": a node that is down must not block a client for long",
+            .is_not[FAULT_IN_TRIAL] = "use pause-server, or partition",
+            .is[FAULT_IN_SIMULATION] = "commands to a node get no reply",
+            .is[FAULT_IN_LIBRARY] = "connections to a server are accepted, and nothing on them is answered",
+        },
     [FAULT_ID_SLOW_SERVER] =
         {
             .name = "slow-server",

@@ -59,6 +59,7 @@ void library_leases_note(struct library_world *world) {
         key_write(world->offer.lease_key, resource, key);
         for (int node = 0; node < world->settings.nodes; node++) {
             struct library_server *server = &world->servers[node];
+            if (world->down[node]) continue;
             int64_t left_ms = server->kind->left_ms ? server->kind->left_ms(server, key) : KEY_ELSEWHERE;
             if (left_ms == KEY_ELSEWHERE) continue;
             library_event_add(world, (struct call_event){.kind = EVENT_LEASE,
@@ -129,5 +130,5 @@ static void left_note(void *hearer, const char *what, const char *name, int64_t 
 
 void library_residue_note(struct library_world *world) {
     for (int node = 0; node < world->settings.nodes; node++)
-        world->servers[node].kind->residue(&world->servers[node], left_note, world);
+        if (!world->down[node]) world->servers[node].kind->residue(&world->servers[node], left_note, world);
 }

@@ -14,11 +14,19 @@ static bool allows_link(const struct library_world *world, struct choice fault) 
     return due && link->answers.count == 0 && !link->is_push && link->server.server->kind->busy;
 }
 
+static bool can_end_server(const struct library_world *world, int node) {
+    int down = 0;
+    for (int each = 0; each < world->settings.nodes; each++) down += world->down[each] != CHOICE_NONE;
+    return world->offer.facts.nodes == world->settings.nodes && !world->offer.facts.parts && !world->down[node] &&
+           choice_leaves_majority(world->settings.nodes, down);
+}
+
 bool library_allows(const struct library_world *world, struct choice fault) {
     if (choice_has_amount(fault.kind) && fault.amount == 0) return false;
     if (choice_strikes(fault.kind, TARGET_NODE)) {
         if (fault.who < 0 || fault.who >= world->settings.nodes) return false;
         const struct server_kind *kind = world->servers[fault.who].kind;
+        if (choice_ends_server(fault.kind)) return can_end_server(world, fault.who);
         return fault.kind == CHOICE_CLOCK_JUMP ? !kind->is_still : kind->restarts;
     }
     if (!choice_strikes(fault.kind, TARGET_CLIENT)) return allows_link(world, fault);
@@ -50,6 +58,23 @@ static void restart(struct library_world *world, int node, bool empty) {
     if (empty) node_flush(&world->servers[node].node);
 }
 
+void library_link_silence(struct library_link *link) {
+    link->requests_held_until_ns = link->answers_held_until_ns = INT64_MAX;
+}
+
+/* Programs have seen it, and are not used again. */
+static void library_server_down(struct library_world *world, int node, enum choice_kind how) {
+    world->down[node] = how;
+    world->excludes_end = true;
+    if (how == CHOICE_SERVER_DOWN) links_end(world, node);
+    for (int number = 0; number < LIBRARY_CLIENTS; number++) {
+        struct library_client *client = &world->clients[number];
+        if (how == CHOICE_SERVER_DOWN) link_door_refuse(&client->doors[node]);
+        for (int each = 0; each < client->link_count; each++)
+            if (client->links[each].node == node) library_link_silence(&client->links[each]);
+    }
+}
+
 static const enum fault_effect EFFECTS[CHOICE_KINDS] = {
     [CHOICE_PAUSE] = FAULT_STILL,
     [CHOICE_CRASH] = FAULT_GONE,
@@ -60,6 +85,8 @@ static const enum fault_effect EFFECTS[CHOICE_KINDS] = {
     [CHOICE_CLIENT_CLOCK_JUMP] = FAULT_CLOCK,
     [CHOICE_RESTART] = FAULT_LOST,
     [CHOICE_RESTART_EMPTY] = FAULT_DATA,
+    [CHOICE_SERVER_DOWN] = FAULT_DOWN,
+    [CHOICE_SERVER_SILENT] = FAULT_SILENT,
 };
 
 static int fault_client(struct choice fault) {
@@ -77,7 +104,9 @@ static void fault_note(struct library_world *world, struct choice fault) {
                                           .effect = EFFECTS[fault.kind],
                                           .client = fault_client(fault),
                                           .reply = fault.kind == CHOICE_HOLD_REPLY || fault.kind == CHOICE_LOSE_REPLY,
-                                          .until_ns = at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
+                                          .until_ns = choice_ends_server(fault.kind)
+                                                          ? LATE_FOR_EVER
+                                                          : at_ns + (lasts ? fault.amount * CLOCK_NS_PER_MS : 0)});
 }
 
 static void link_strike(struct library_world *world, struct choice fault) {
@@ -106,6 +135,8 @@ void library_strike(struct library_world *world, struct choice fault) {
         server_clock_jump(&world->servers[fault.who], amount_ns);
         library_clock_move(world, shared_page_mono_ns(world->page));
         break;
+    case CHOICE_SERVER_DOWN:
+    case CHOICE_SERVER_SILENT: library_server_down(world, fault.who, fault.kind); break;
     case CHOICE_RESTART: restart(world, fault.who, false); break;
     case CHOICE_RESTART_EMPTY: restart(world, fault.who, true); break;
     default: link_strike(world, fault); break;

@@ -19,11 +19,14 @@ bool link_door_open(struct link_door *door, const char *address, struct address_
     return door->fd >= 0;
 }
 
-void link_door_close(struct link_door *door) {
-    if (door->fd < 0) return;
-    close(door->fd);
-    address_remove(&door->address);
+void link_door_refuse(struct link_door *door) {
+    if (door->fd >= 0) close(door->fd);
     door->fd = -1;
+}
+
+void link_door_close(struct link_door *door) {
+    link_door_refuse(door);
+    address_remove(&door->address);
 }
 
 uint16_t link_door_port(const struct link_door *door) {

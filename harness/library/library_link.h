@@ -15,6 +15,8 @@ struct link_door {
 /* `address`: as address_parse takes it. False with *error: it cannot listen. */
 bool link_door_open(struct link_door *door, const char *address, struct address_error *error);
 void link_door_close(struct link_door *door);
+/* Nobody listens there any more, and connections to it are refused. */
+void link_door_refuse(struct link_door *door);
 /* 0: it is a unix socket. */
 uint16_t link_door_port(const struct link_door *door);
 

@@ -186,6 +186,7 @@ static void links_take(struct library_world *world, int number, struct program_n
             link->node = node;
             link->number = -1;
             client->acts = true;
+            if (world->down[node]) library_link_silence(link);
             news->speaks[link - client->links] = true;
         }
     }
@@ -299,7 +300,8 @@ static bool links_close(struct library_world *world) {
     for (int number = 0; number < LIBRARY_CLIENTS; number++)
         for (int each = 0; each < world->clients[number].link_count; each++) {
             struct library_link *link = &world->clients[number].links[each];
-            if (link->ended || link->fd >= 0 || link->requests.count > 0) continue;
+            bool arrives = link->requests.count > 0 && !world->down[link->node];
+            if (link->ended || link->fd >= 0 || arrives) continue;
             link_end(link);
             servers_hear(world, link->server.server);
             any = true;

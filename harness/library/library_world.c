@@ -336,6 +336,7 @@ bool library_begin(struct search_world *search, const struct workload *workload,
     workload_match(&world->workload);
     world->event_count = 0;
     world->stopped = false;
+    memset(world->down, 0, sizeof world->down);
     if (!all_rest(world, seed)) return false;
     if (any_goes_on(world)) {
         library_session_end(world);

@@ -84,15 +84,16 @@ struct library_world {
     size_t event_count, event_room;
     uint64_t commands;
     int64_t
-        key_ends_ns[LIBRARY_RESOURCES]; /* of lease keys, after the last command; INT64_MAX: without end; 0: no key */
-    int64_t busy_ns;                    /* the page's clock when `turns` was last 0 */
-    int turns;                          /* messages that have reached a server at this time */
-    bool stopped;                       /* no more can happen, although calls are not answered */
-    bool never_grants;                  /* to a program that was alone, before its first schedule of this session */
-    bool excludes_end;                  /* a client crashed, or a program has to be started anew for another reason */
-    char drawn[WORKLOAD_SETTINGS];      /* the settings of this session's programs, once a schedule of it was drawn */
-    char opened[WORKLOAD_SETTINGS];     /* the settings that programs which run were opened with */
-    bool has_drawn;                     /* the first of these */
+        key_ends_ns[LIBRARY_RESOURCES];   /* of lease keys, after the last command; INT64_MAX: without end; 0: no key */
+    int64_t busy_ns;                      /* the page's clock when `turns` was last 0 */
+    enum choice_kind down[LIBRARY_NODES]; /* what has ended the server; CHOICE_NONE: it runs */
+    int turns;                            /* messages that have reached a server at this time */
+    bool stopped;                         /* no more can happen, although calls are not answered */
+    bool never_grants;                    /* to a program that was alone, before its first schedule of this session */
+    bool excludes_end;                    /* a client crashed, or a program has to be started anew for another reason */
+    char drawn[WORKLOAD_SETTINGS];        /* the settings of this session's programs, once a schedule of it was drawn */
+    char opened[WORKLOAD_SETTINGS];       /* the settings that programs which run were opened with */
+    bool has_drawn;                       /* the first of these */
     struct library_evidence last, kept;
 };
 
@@ -183,6 +184,8 @@ bool calls_hear(struct library_world *world, int client);
 bool library_allows(const struct library_world *world, struct choice fault);
 /* A fault that library_allows strikes. */
 void library_strike(struct library_world *world, struct choice fault);
+/* A connection to a server that hangs: nothing on it goes on. */
+void library_link_silence(struct library_link *link);
 
 /* --- library_settle.c: until nothing happens by itself any more --- */
 

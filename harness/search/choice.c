@@ -31,6 +31,8 @@ static const struct {
     [CHOICE_ERROR_REPLY] = {FAULT_ID_ERROR_REPLY, TARGET_MESSAGE, false},
     [CHOICE_DUPLICATE_REQUEST] = {FAULT_ID_DUPLICATE_REQUEST, TARGET_MESSAGE, false},
     [CHOICE_HOLD_REPLY] = {FAULT_ID_HOLD_REPLY, TARGET_MESSAGE, true},
+    [CHOICE_SERVER_DOWN] = {FAULT_ID_SERVER_DOWN, TARGET_NODE, false},
+    [CHOICE_SERVER_SILENT] = {FAULT_ID_SERVER_SILENT, TARGET_NODE, false},
 };
 
 bool choice_strikes(enum choice_kind kind, enum choice_target target) {

@@ -36,6 +36,9 @@ enum choice_kind {
     CHOICE_ERROR_REPLY,       /* a busy node answers the command with an error and does not execute it */
     CHOICE_DUPLICATE_REQUEST, /* the command arrives a second time, later */
     CHOICE_HOLD_REPLY,        /* the command is executed, and its reply arrives `amount` ms later */
+    /* A minority of several servers at most: */
+    CHOICE_SERVER_DOWN,   /* node `who` is gone for good: connections to it are refused */
+    CHOICE_SERVER_SILENT, /* node `who` hangs for good: it answers nothing */
     CHOICE_KINDS
 };
 enum { CHOICE_FAULTS_FROM = CHOICE_PAUSE };
@@ -67,6 +70,15 @@ static inline bool choice_same(struct choice one, struct choice other) {
 
 static inline bool choice_is_fault(enum choice_kind kind) {
     return (int)kind >= CHOICE_FAULTS_FROM;
+}
+
+static inline bool choice_ends_server(enum choice_kind kind) {
+    return kind == CHOICE_SERVER_DOWN || kind == CHOICE_SERVER_SILENT;
+}
+
+/* Whether one more of so many servers can be down: a majority is left. */
+static inline bool choice_leaves_majority(int servers, int down) {
+    return 2 * (servers - down - 1) > servers;
 }
 
 static inline bool choice_sets_clock(enum choice_kind kind) {

@@ -8,7 +8,8 @@
  * Steps of C locks are taken by client-N, client-N-watchdog, late-N (a late command), stream-N or stream-N-replica-2
  * (replication) and clock. Steps of hosted programs are: call client-N thread-N, request client-N link-N, answer
  * client-N link-N, clock. Targets of faults: client-N for pause-client, pause-client-before-send, kill-client and
- * client-clock-jump; redis-N for clock-jump, crash-server and crash-server-empty; the replica of redis-N, or
+ * client-clock-jump; redis-N for clock-jump, crash-server, crash-server-empty, server-down and
+ * server-silent; the replica of redis-N, or
  * redis-N-replica-2, for failover and stall-replica; for faults of one message a client or its watchdog, or
  * client-N link-N. Old names of faults are read. "before client-1 4: quiet": no fault strikes from there on. */
 #pragma once

@@ -113,7 +113,8 @@ void search_free(struct search *search);
 static inline bool outcome_is_steady(const struct search_outcome *outcome) {
     bool lasts = outcome->faults >> CHOICE_DROP_REQUEST & 1;
     for (int kind = CHOICE_FAULTS_FROM; kind < CHOICE_KINDS; kind++)
-        lasts |= outcome->faults >> kind & 1 && choice_has_amount((enum choice_kind)kind);
+        lasts |= outcome->faults >> kind & 1 &&
+                 (choice_has_amount((enum choice_kind)kind) || choice_ends_server((enum choice_kind)kind));
     return outcome->strikes <= 1 && !lasts;
 }
 

@@ -61,6 +61,17 @@ static bool connection_holds(struct explored_task *task) {
     return holds;
 }
 
+/* Whether the server that the task's command goes to is down for good. Where it refuses connections, the task learns of
+ * it at once. */
+static bool server_is_down(struct explored_task *task) {
+    int node = task->command.node;
+    enum choice_kind down = node == WORLD_RESOURCE ? CHOICE_NONE : task->world->nodes[node].down;
+    if (!down) return false;
+    task->command.may_block = false; /* no server keeps it waiting */
+    if (down == CHOICE_SERVER_DOWN) task->deadline_ns = shared_page_mono_ns(task->world->page);
+    return true;
+}
+
 /* Executes the task's command. NULL: the server has not answered yet, or the connection is lost. */
 static redisReply *explored_exchange(struct explored_task *task) {
     struct world *world = task->world;
@@ -174,7 +185,9 @@ bool explored_task_can_resume(const struct explored_task *task, int64_t now_ns) 
 void explored_task_deliver(struct explored_task *task, bool lost) {
     struct world *world = task->world;
     redisReply *before = server_renewal_before(world, &task->command);
-    redisReply *reply = task->command.kind == COMMAND_REQUEST ? explored_exchange(task) : listener_exchange(task);
+    redisReply *reply = NULL;
+    if (!server_is_down(task))
+        reply = task->command.kind == COMMAND_REQUEST ? explored_exchange(task) : listener_exchange(task);
     server_renewal_record(world, &task->command, before, reply != NULL);
     commands_json_tell(task->world, &task->command, fate_of(task, reply, lost), reply);
     if (lost && reply) freeReplyObject(reply);

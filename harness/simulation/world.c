@@ -123,6 +123,7 @@ static void nodes_begin(struct world *world, struct explored_node *node) {
     int servers = world->settings.replicas + 1;
     if (node->life) node_scripts_forget(&node->servers[node->leads]); /* it may have loaded others since */
     node->leads = node->life = 0;
+    node->down = CHOICE_NONE;
     memset(node->stalled_until_ns, 0, sizeof node->stalled_until_ns);
     /* the streams of replicas are read byte by byte, so none may begin with a FLUSHALL */
     for (int server = 0; server < servers; server++) node_reset(&node->servers[server], servers == 1);
@@ -171,7 +172,12 @@ static void clock_advance(struct world *world) {
 
 static void late_arrive(struct world *world, struct late_command *late) {
     const struct sent_command *command = &late->command;
-    commands_json_tell(world, command, HEARD_LATE, NULL);
+    bool arrives = command->node == WORLD_RESOURCE || !world->nodes[command->node].down;
+    commands_json_tell(world, command, arrives ? HEARD_LATE : HEARD_LOST, NULL);
+    if (!arrives) {
+        late_command_drop(late);
+        return;
+    }
     if (command->node == WORLD_RESOURCE) {
         freeReplyObject(world_store_exchange(world, command->bytes, command->length));
     } else {

@@ -39,6 +39,7 @@ struct explored_node {
     struct stream streams[WORLD_SERVERS][WORLD_SERVERS]; /* [from][to] */
     int leads;                                           /* the server that clients talk to */
     int life;                                            /* how often all connections to the leading server were lost */
+    enum choice_kind down;                               /* what has ended it for good; CHOICE_NONE: it runs */
     int64_t stalled_until_ns[WORLD_SERVERS];             /* no replication arrives at the server before */
 };
 

@@ -118,6 +118,14 @@ static bool is_node(const struct world *world, int number) {
     return number >= 0 && number < world->settings.nodes;
 }
 
+/* A replica would take its place. */
+static bool can_be_down(const struct world *world, int number) {
+    int down = 0;
+    for (int node = 0; node < world->settings.nodes; node++) down += world->nodes[node].down != CHOICE_NONE;
+    return is_node(world, number) && !world->nodes[number].down && world->settings.replicas == 0 &&
+           choice_leaves_majority(world->settings.nodes, down);
+}
+
 static bool server_clock_jumps(const struct world *world, int number, int64_t step_ms) {
     if (!is_node(world, number)) return false;
     const struct explored_node *node = &world->nodes[number];
@@ -165,7 +173,9 @@ bool world_allows(const struct search_world *search, struct choice choice) {
     case CHOICE_STALL_REPLICA: return is_following(world, who) && fits_in_time(world, choice.amount);
     case CHOICE_CLOCK_JUMP: return server_clock_jumps(world, who, choice.amount);
     case CHOICE_RESTART:
-    case CHOICE_RESTART_EMPTY: return is_node(world, who);
+    case CHOICE_RESTART_EMPTY: return is_node(world, who) && !world->nodes[who].down;
+    case CHOICE_SERVER_DOWN:
+    case CHOICE_SERVER_SILENT: return can_be_down(world, who);
     case CHOICE_DUPLICATE_REQUEST: return is_on_its_way(world, who) && world->late_count < WORLD_LATE;
     case CHOICE_QUIET: return !world->quiet && no_fault_lasts(world);
     case CHOICE_LOSE_MESSAGE: return is_task(world, who) && world_message_node(world, who) >= 0;

@@ -74,6 +74,14 @@ static void server_restart(struct world *world, int number, enum choice_kind fau
     world_collect(world, number);
 }
 
+static void node_down(struct world *world, int number, enum choice_kind how) {
+    fault_begin(world, how, world->names.servers[number][world->nodes[number].leads]);
+    if (how == CHOICE_SERVER_DOWN) connections_end(world, number);
+    else
+        for (int each = 0; each < world->client_count; each++) client_traces_excuse(&world->clients[each], number);
+    world->nodes[number].down = how;
+}
+
 /* The master is gone with all connections to it, every command on its way there and all replication that had not
  * arrived. The other replica follows the promoted one and has the same data before any client can write. */
 static void replica_promote(struct world *world, int number) {
@@ -136,6 +144,8 @@ void world_fault_apply(struct world *world, struct choice fault) {
     case CHOICE_STALL_REPLICA: replica_stall(world, fault.who, fault.amount); break;
     case CHOICE_CLOCK_JUMP: node_server_clock_jump(world, fault.who, fault.amount); break;
     case CHOICE_CLIENT_CLOCK_JUMP: client_clock_jump(world, &world->clients[fault.who], fault.amount); break;
+    case CHOICE_SERVER_DOWN:
+    case CHOICE_SERVER_SILENT: node_down(world, fault.who, fault.kind); break;
     case CHOICE_RESTART:
     case CHOICE_RESTART_EMPTY: server_restart(world, fault.who, fault.kind); break;
     case CHOICE_LOSE_MESSAGE: message_lose(world, fault.who); break;

@@ -163,7 +163,8 @@ static void read_answer(struct call_event *event, const char *caller, int outcom
 }
 
 static void read_strike(struct call_event *event, const char *kind) {
-    static const char *const EFFECTS[] = {"still", "gone", "clock", "data", "error", "lost", "double", "cut", NULL};
+    static const char *const EFFECTS[] = {"still",  "gone", "clock",  "data", "error", "lost",
+                                          "double", "down", "silent", "cut",  NULL};
     int effect = place_in(EFFECTS, kind), thread;
     const char *value, *whom = strtok(NULL, " ");
     event->kind = effect == NO_INDEX ? EVENT_LATE : EVENT_FAULT;
@@ -203,8 +204,8 @@ static void read_server(struct call_event *event, const char *kind) {
 static void read_event(char *line) {
     static const char *const VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
     static const char *const OUTCOMES[] = {"unknown", "ok", "refused", NULL};
-    static const char *const STRIKES[] = {"still", "gone",   "clock", "data", "error",
-                                          "lost",  "double", "cut",   "late", NULL};
+    static const char *const STRIKES[] = {"still",  "gone", "clock",  "data", "error", "lost",
+                                          "double", "down", "silent", "cut",  "late",  NULL};
     static const char *const SERVERS[] = {"lease", "left", "executed", NULL};
     const char *at = strtok(line, " "), *first = strtok(NULL, " "), *second;
     if (count == EVENTS_MOST) fail("too many events");

@@ -70,11 +70,14 @@ ThreadProgram(Library(), (), HELLO, HELLO_2).serve()
 
 def plant_watched(directory: Path, changes: Mapping[str, str] | None = None) -> str:
     """Writes the right program with these texts replaced, and returns its path. Each has to be there."""
-    text = WATCHED_LOCK
+    return plant_program(directory, WATCHED_LOCK, changes)
+
+
+def plant_program(directory: Path, text: str, changes: Mapping[str, str] | None) -> str:
     for was, becomes in (changes or {}).items():
         assert was in text, was
         text = text.replace(was, becomes)
-    path = directory / f"watched-{len(list(directory.iterdir()))}"
+    path = directory / f"planted-{len(list(directory.iterdir()))}"
     path.write_text(text.replace("{python}", sys.executable).replace("{lines}", str(paths.PACKAGE.parent)))
     path.chmod(0o755)
     return str(path)

@@ -30,6 +30,8 @@ FAULTS = {  # {}: how long it lasts, in ms
     "client-clock-jump": "its wall clock jumps",
     "crash-server": "restarts with its data",
     "crash-server-empty": "restarts without its data",
+    "server-down": "one of them is down for good, and refuses connections",
+    "server-silent": "one of them hangs for good, and answers nothing",
 }
 
 

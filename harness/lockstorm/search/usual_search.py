@@ -18,7 +18,7 @@ TOKENS_RISE = ("missing_token", "repeated_token", "falling_token", "wrongful_ref
 LAPSED = "broken_hold"  # also of a right lock, when a client re-enters a lock whose lease has ended
 UNFENCED = "open"
 DOWN_FAULTS = ("server-down", "server-silent")
-MAJORITY_LEAST = 3  # servers, of which one can be down
+MAJORITY_LEAST = 3  # servers: one of them can be down
 
 
 def has_majority(lock: LockEntry) -> bool:
