@@ -16,6 +16,8 @@
  *
  * Not judged after a server may have lost data; too long not after a clock was set, and too short not after a server's
  * was. */
+#include <stdio.h>
+
 #include "checkers/promises/promise_rule.h"
 
 /* --- too short --- */
@@ -60,6 +62,31 @@ static bool is_last_of_moment(const struct promise_pass *pass) {
            next->at_ns != event->at_ns;
 }
 
+/* The latest release that another client asked for since the grant: it may have removed the key. NULL: nobody did. */
+static const struct promise_call *release_of_others(const struct promise_pass *pass, uint32_t grant) {
+    const struct promise_call *held = &pass->calls[pass->events[grant].call];
+    for (uint32_t at = pass->now; at-- > grant;) {
+        const struct promise_call *call = &pass->calls[at];
+        if (!call->ask || call->ask->asked.verb != CALL_RELEASE || call->resource != held->resource) continue;
+        if (call->owner->client != held->owner->client) return call;
+    }
+    return NULL;
+}
+
+static void break_short(struct promise_pass *pass, uint32_t grant, int64_t least_ms, bool watchdog) {
+    int64_t remaining_ms = pass->event->remaining_ms;
+    const struct promise_call *other = remaining_ms == LEASE_NO_KEY ? release_of_others(pass, grant) : NULL;
+    char key[64] = "is gone", asked[64] = "a lease without an end was asked for";
+    if (remaining_ms != LEASE_NO_KEY) snprintf(key, sizeof key, "lives for %lld ms", (long long)remaining_ms);
+    if (least_ms != PROMISE_ALWAYS)
+        snprintf(asked, sizeof asked, "%lld ms at least were asked for", (long long)least_ms);
+    promise_break(pass, watchdog ? PROMISE_RENEWAL : PROMISE_LEASE_SHORT, grant, least_ms, remaining_ms,
+                  "%s certainly holds, and its key %s%s%s; %s%s",
+                  caller_name_of(&pass->calls[pass->events[grant].call].ask->asked).text, key,
+                  other ? " after a release of " : "", other ? caller_name_of(&other->ask->asked).text : "", asked,
+                  watchdog ? " of the watchdog" : "");
+}
+
 static void check_short(struct promise_pass *pass) {
     const struct call_event *event = pass->event;
     if (!is_last_of_moment(pass)) return;
@@ -72,11 +99,7 @@ static void check_short(struct promise_pass *pass) {
         uint32_t grant = 0;
         for (int mode = 0; mode < CALL_MODES; mode++)
             if (owner->least[mode] > 0) grant = owner->grant[mode];
-        promise_break(pass, watchdog ? PROMISE_RENEWAL : PROMISE_LEASE_SHORT, grant, least_ms, event->remaining_ms,
-                      "%s certainly holds, and its key %s %lld ms; %lld ms at least were asked for%s",
-                      caller_name_of(&pass->calls[pass->events[grant].call].ask->asked).text,
-                      event->remaining_ms == LEASE_NO_KEY ? "is gone:" : "lives for", (long long)event->remaining_ms,
-                      (long long)least_ms, watchdog ? " of the watchdog" : "");
+        break_short(pass, grant, least_ms, watchdog);
         return;
     }
 }
