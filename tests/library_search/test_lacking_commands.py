@@ -1,4 +1,4 @@
-"""Servers that lack a command (--without, decision 0146): what a lock does with the error that it did not expect."""
+"""Servers that lack a command (--without, decision 0147): what a lock does with the error that it did not expect."""
 
 import json
 import shlex

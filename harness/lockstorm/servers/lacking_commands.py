@@ -1,6 +1,6 @@
 """Commands that redis-servers are started without: older releases and hosted servers lack some.
 
-Decision 0146."""
+Decision 0147."""
 
 import re
 from collections.abc import Iterable
