@@ -101,3 +101,19 @@ def test_what_acquire_returned_goes_to_the_functions_that_take_it(tmp_path: Path
         assert program.ask("acquire", 10, wait_ms=0).outcome == "ok"
         assert program.ask("release", 10).outcome == "refused"
         assert program.ask("is_held", 10).outcome == "refused"
+
+
+@pytest.mark.parametrize("command", ["run gc-pause", "run gc-pause --time real", "storm --duration 2s"])
+def test_a_trial_that_nobody_is_granted_says_what_the_adapter_said(tmp_path: Path, command: str) -> None:
+    path = written(tmp_path / "mine", THREADS, "is_held=None")
+    Path(path).write_text(Path(path).read_text().replace("lambda url: ", 'lambda url: {}["REDIS_URL"] or '))
+    done = lockstorm(*command.split(), "--adapter", path, "--json")
+    assert done.returncode in (1, 3), done.stderr
+    assert "its adapter says: KeyError: 'REDIS_URL'" in json.loads(done.stdout)["sentence"]
+
+
+def test_a_first_line_that_names_no_program(tmp_path: Path) -> None:
+    path = Path(written(tmp_path / "mine", THREADS))
+    path.write_text(path.read_text().replace(sys.executable, "/no/such/python"))
+    done = lockstorm("run", "gc-pause", "--adapter", str(path))
+    assert done.returncode == 2 and "its first line names /no/such/python, which does not exist" in done.stderr

@@ -1,9 +1,11 @@
 #include "harness/locks/adapter/adapter_talk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN = 160 };
+static const char ADAPTER_ERROR[] = "the adapter answered unknown: "; /* as trial_clients.py knows it */
 
 static const struct {
     const char *word;
@@ -36,6 +38,12 @@ static json_t *body_of(struct lock *lock, const char *line, size_t length) {
     return NULL;
 }
 
+/* The client's log has it, for a trial in which nobody is ever granted the lock. */
+static void note_error(const json_t *body, enum outcome outcome) {
+    const char *error = json_string_value(json_object_get(body, "error"));
+    if (error && outcome == OUTCOME_UNKNOWN) fprintf(stderr, "%s%.*s\n", ADAPTER_ERROR, SHOWN, error);
+}
+
 int64_t adapter_limit_ms(const struct lock *lock, int limits) {
     return limits * env_reply_limit_ms(lock->env);
 }
@@ -47,7 +55,10 @@ static struct adapter_answer answer_receive(struct lock *lock, int64_t limit_ms)
         if (line->kind == ENV_REPLY_ERROR) adapter_give_up(lock, "is gone", line->text);
         if (line->kind != ENV_REPLY_STRING) break;
         json_t *body = body_of(lock, line->text, line->length);
-        if (body) return (struct adapter_answer){adapter_talk_outcome_of(lock, body, line->text), body};
+        if (!body) continue;
+        struct adapter_answer answer = {adapter_talk_outcome_of(lock, body, line->text), body};
+        note_error(body, answer.outcome);
+        return answer;
     }
     return (struct adapter_answer){.outcome = OUTCOME_UNKNOWN};
 }

@@ -33,6 +33,7 @@ from lockstorm.locks.adapter_lines import (
 from lockstorm.native.library import locks, zoo_locks
 from lockstorm.results.lock_entry import HostedLibrary, LockEntry
 
+PATH_MOST = 4096  # bytes of a first line
 PREFIX = "adapter:"  # of the names of such locks
 C_LOCK = "lock:"  # of the words that name a C lock as an adapter
 SHIPPED = paths.ROOT / "adapters"
@@ -58,6 +59,11 @@ def adapter_path(word: str) -> Path:
         raise UsageError(f"{word}: there is no such program")
     if not os.access(path, os.X_OK):
         raise UsageError(f"{word} cannot be executed: chmod +x {word}")
+    words: list[bytes] = []
+    with contextlib.suppress(OSError), path.open("rb") as program:  # a program may be executable only
+        words = program.readline(PATH_MOST).split() if program.read(2) == b"#!" else []
+    if words and not os.path.exists(words[0]):
+        raise UsageError(f"{word}: its first line names {os.fsdecode(words[0])}, which does not exist")
     return path
 
 

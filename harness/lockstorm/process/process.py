@@ -385,9 +385,12 @@ class Sandbox:
 
     def log_tail(self, name: str, lines: int = 3) -> str:
         """The last lines that a process wrote, for a message."""
+        return "; ".join(line.strip() for line in self.log_of(name).strip().splitlines()[-lines:])
+
+    def log_of(self, name: str) -> str:
+        """All that a process has written."""
         with contextlib.suppress(OSError):
-            text = (self.directory / f"{name}.log").read_text(errors="replace")
-            return "; ".join(line.strip() for line in text.strip().splitlines()[-lines:])
+            return (self.directory / f"{name}.log").read_text(errors="replace")
         return ""
 
     def logs(self) -> dict[str, str]:

@@ -107,6 +107,8 @@ class Trial:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         with self._exit:
             self.explain_by_stall(error)
+            if isinstance(error, Inconclusive) and (said := self._adapter_error()):
+                error.args = (f"{error}; {said}",)
 
     def _open(self) -> None:
         self.context = self._open_context()
@@ -240,7 +242,14 @@ class Trial:
             if asked[0].acquire().ok:
                 return ""
             self.advance(self.bound_ms / (VAIN_ASKS - 2))
-        return f"{VAIN_ASKS} acquires by a client that was alone were {asked[0].result().outcome.name.lower()}"
+        vain = f"{VAIN_ASKS} acquires by a client that was alone were {asked[0].result().outcome.name.lower()}"
+        return f"{vain}; {said}" if (said := self._adapter_error()) else vain
+
+    def _adapter_error(self) -> str:
+        """Of a library that was never granted its lock: what its adapter said last about that; empty: nothing."""
+        if not self.lock.adapter or not (said := self.client_processes.adapter_error()) or self._was_granted():
+            return ""
+        return f"its adapter says: {said}"
 
     def _was_granted(self) -> bool:
         return any(event.kind == "acquire-return" and event.outcome == "ok" for event in self.story())

@@ -22,6 +22,8 @@ GAVE_UP = 4  # the exit status of a client that cannot host its adapter or plug-
 MESSAGE_START = "client: "  # how a client's own messages begin
 SUPERVISOR_START = "supervisor: "  # how those of the supervisor begin, which says why it follows a program no further
 
+ADAPTER_ERROR = "the adapter answered unknown: "  # adapter_talk.c
+
 
 class TrialClients:
     """All clients of a trial, dead ones too."""
@@ -104,6 +106,12 @@ class TrialClients:
             for task in (client.task, client.task + 1):
                 if not lib.scheduler_watch(scheduler, task, process.pid):
                     raise Inconclusive(f"{name} did not start: {sandbox.log_tail(name)}")
+
+    def adapter_error(self) -> str:
+        """What an adapter said last with an outcome that is unknown; empty: nothing."""
+        logs = "".join(self._trial.sandbox.log_of(name) for name in dict.fromkeys(it.process_name for it in self.every))
+        said = [line for line in logs.splitlines() if line.startswith(ADAPTER_ERROR)]
+        return said[-1].removeprefix(ADAPTER_ERROR) if said else ""
 
     def _command(self, program: str, client: Client, more: dict[str, object]) -> list[str]:
         trial, recorder = self._trial, self._trial.recorder
