@@ -3,12 +3,12 @@
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from lockstorm.base import paths
+from tests.helpers.planting_served import BLIND_DELETE
 from tests.helpers.support import ENVIRONMENT
 from tests.testing.conftest import Suite, counts
 
@@ -249,26 +249,9 @@ def test_search_fails(lockstorm_explore):
     assert done.returncode == 1 and "violated" in done.stdout
 
 
-BLIND_DELETE = """#!{python}
-import functools, time, redis
-from lockstorm import serve
-connected = functools.cache(lambda url: redis.Redis.from_url(url, socket_timeout=1, retry=None))
-def acquire(lock, wait):
-    server, name, lease = lock
-    until = time.monotonic() + (3600 if wait is None else wait)
-    while not server.set(name, "x", nx=True, px=int(lease * 1000)):
-        if time.monotonic() >= until:
-            return False
-        time.sleep(0.05)
-    return True
-serve(make=lambda urls, name, lease: (connected(urls[0]), name, lease), acquire=acquire,
-      release=lambda lock: bool(lock[0].delete(lock[1])))
-"""
-
-
 def test_a_search_of_a_library_shows_its_calls_and_comes_back_at_once(suite: Suite) -> None:
     suite.write("lock-adapter", STARTER.read_text()).chmod(0o755)
-    suite.write("bad-adapter", BLIND_DELETE.replace("{python}", sys.executable)).chmod(0o755)
+    suite.write("bad-adapter", BLIND_DELETE).chmod(0o755)
     suite.write(
         "test_it.py",
         """

@@ -62,12 +62,13 @@ def advise_instead(policy: Policy, lock: LockChoice, failed: Sequence[str]) -> L
     if not better:
         return None
     best = min(better, key=lambda option: option.rank(lock))
+    own = is_user_supplied(lock.name)  # a policy that names another lock would leave production as it is
     return LockAdvice(
         lock=best.lock,
         store=best.store,
         broken=list(best.broken),
-        text=alternative_text(best, "a lock that works as " if is_user_supplied(lock.name) else ""),
-        change=f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
+        text=alternative_text(best, "a lock that works as " if own else ""),
+        change="" if own else f'[[lock]]\nname = "{best.lock}"\nstore = "{best.store}"\n',
     )
 
 

@@ -26,6 +26,7 @@ from lockstorm.results.kept_run import RunDocument
 from lockstorm.results.properties import REQUIRED
 from lockstorm.results.statistics import percent, upper_bound
 from lockstorm.results.verdict import TrialResult, effects_sentence
+from lockstorm.scenario.baseline import CURES, OWN_MISTAKE, baseline_in_short
 from lockstorm.scenario.cells import cell_result
 from lockstorm.scenario.expected import expected
 from lockstorm.scenario.scenario import scenarios
@@ -71,7 +72,9 @@ def judge_lock(policy: Policy, lock: LockChoice, cells: list[GateCell]) -> GateL
     advice = advise_instead(policy, lock, names) if names else None
     left = [name for name in names if name in scenarios() and (advice is None or name in advice.broken)]
     prevention = [Prevention(name, scenarios()[name].control) for name in left]
-    return GateLock(lock.name, lock.store, list(lock.require), lock.line, lock.used, advice, prevention)
+    wrong = [cell.scenario for cell in mine if cell.outcome == FAILED and OWN_MISTAKE in cell.in_short]
+    cures = [f"{name}: {CURES[name]}" for name in wrong if name in CURES]
+    return GateLock(lock.name, lock.store, list(lock.require), lock.line, lock.used, advice, prevention, cures)
 
 
 # --- a case ---
@@ -95,6 +98,7 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
     happened = ""
     if shown_job and shown and violated:
         happened = what_happened(case.scenario, shown_job.request.control, shown, violated)
+        happened = " ".join(filter(None, (happened, shown.baseline)))
     return GateCell(
         lock=case.lock.name,
         store=case.lock.store,
@@ -192,7 +196,8 @@ def cell_in_short(
 ) -> str:
     """A cell in one line: what was violated, or why nothing is known, or that all held."""
     if violated:
-        return short_message(violated) + occurrence_text(case.lock.require, set(violated), done)
+        compared = baseline_in_short(shown.baseline if shown else None)
+        return short_message(violated) + occurrence_text(case.lock.require, set(violated), done) + compared
     if case.unplayed:
         return f"the policy names it, and it was not played: {case.unplayed}"
     if missing := len(case.jobs) - len(done):

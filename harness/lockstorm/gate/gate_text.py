@@ -58,7 +58,7 @@ def show_failed(console: Console, failed: list[GateCell], lock: GateLock) -> Non
     show_part(console, "What happened", *stories)
     show_part(console, "Why it matters", why_it_matters(harms))
     show_part(console, "What to do", *what_to_do(lock))
-    if lock.advice:
+    if lock.advice and lock.advice.change:
         where = f"The lock is chosen in {lock.used}. " if lock.used else ""
         show_part(console, "", f"{where}In the policy, replace the lock from line {lock.line} on by:")
         console.print(Text(indent(lock.advice.change, " " * 6), "cyan"))

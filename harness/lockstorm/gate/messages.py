@@ -71,8 +71,9 @@ def why_it_matters(violated: Iterable[str]) -> str:
 
 
 def what_to_do(lock: GateLock) -> list[str]:
-    """Advice about a lock of a verdict, in paragraphs: an alternative, and what prevents the scenarios that remain."""
-    paragraphs = [lock.advice.text] if lock.advice else []
+    """Advice about a lock of a verdict, in paragraphs: what mends its mistakes, an alternative, and what prevents the
+    scenarios that remain."""
+    paragraphs = [*lock.cures, *([lock.advice.text] if lock.advice else [])]
     if lock.prevention:
         other = "this choice does not help" if lock.advice else "no other choice that lockstorm knows helps"
         kept = "; ".join(f"{each.scenario} ({each.text})" for each in lock.prevention)

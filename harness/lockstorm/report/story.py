@@ -165,6 +165,8 @@ def show_result(console: Console, result: Verdict | TrialResult, events: list[Ev
         console.print(verdict_table(result.properties, result.required), "")
     again = played_again_words(result.played_again) if isinstance(result, TrialResult) else ""
     console.print(sentence_text(result.sentence + again, result.exit))
+    if isinstance(result, TrialResult) and result.baseline:
+        console.print(Text(result.baseline))
 
 
 LONGEST_ANSWER = 120  # letters

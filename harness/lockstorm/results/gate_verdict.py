@@ -54,6 +54,9 @@ class GateLock(msgspec.Struct, frozen=True):
     used: str | None
     advice: Annotated[LockAdvice | None, Meta(description="What survives more of this policy, where the lock failed.")]
     prevention: list[Prevention]
+    cures: Annotated[
+        list[str], Meta(description="What mends a mistake that a right lock of this kind does not make.")
+    ] = []
 
 
 class AcceptanceText(msgspec.Struct, frozen=True):

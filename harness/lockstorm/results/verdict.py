@@ -249,6 +249,7 @@ class TrialResult(
     storm: StormResult | None = None  # None: a scenario
     took_s: float | None = None  # real time, in a kept run of the gate
     elsewhere: bool = False  # a library was granted its lock, and nothing of it reached the lock's servers
+    baseline: str | None = None  # of a user's lock that violates something: what a right lock of its kind does
 
     @property
     def of_storm(self) -> StormResult:

@@ -26,6 +26,7 @@ from lockstorm.results.verdict import (
     Verdict,
     VerdictPolicy,
 )
+from lockstorm.scenario.baseline import baseline_words
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.ensemble_settings import lease_bounds, silence_of_leader_ms
@@ -271,6 +272,7 @@ def trial_result(
         versions=versions,
         elapsed_ms={phase: round(value, 1) for phase, value in elapsed.items()},
         deployment=deployment_result(settings),
+        baseline=baseline_words(settings, verdict),
     )
 
 
