@@ -6,8 +6,9 @@
  * more if the client or a server was disturbed harder before. Not required if it was so afterwards, or if the client
  * has ended.
  *
- * False: the owner certainly holds, or certainly holds nothing. A notice may come beside the answer to the release.
- * After it nothing is certain of the hold. Decision 0145. */
+ * False: the owner certainly holds, with a lease that was certainly kept up while it waited, or certainly holds
+ * nothing. A notice may come beside the answer to the release. After it nothing is certain of the hold. Decision 0145.
+ */
 #include "checkers/promises/promise_rule.h"
 
 /* When a notice has to be there; PROMISE_ALWAYS: not at all. */
@@ -76,12 +77,21 @@ static void check_release(struct promise_pass *pass) {
     if (call->ask->asked.verb == CALL_RELEASE) call->owner->told = true;
 }
 
+/* A renewed lease that was disturbed while the acquire was under way, or in the lease before it, may have been over
+ * when the lock was granted: that it was granted is another promise's, and the notice is true. */
+static bool may_be_over(const struct promise_pass *pass, const struct promise_owner *owner) {
+    const struct call_event *ask = pass->calls[pass->events[owner->answered].call].ask;
+    int64_t session_ns = ask->at_ns - after_ms(0, pass->facts->default_lease_ms);
+    int64_t late_ns = disturbed_ns(pass, owner->client, session_ns, PROMISE_ALWAYS);
+    return owner->renewed && ms_of(late_ns) > watchdog_spare_ms(pass);
+}
+
 static void check_notice(struct promise_pass *pass) {
     const struct call *asked = &pass->event->asked;
     struct promise_owner *owner = owner_of(pass, asked);
     bool nothing = !may_hold(owner) && owner->pending == 0 && owner->touched_ns < pass->now_ns;
     check_due(pass, owner);
-    if (holds_certainly(pass, owner) || nothing)
+    if (nothing || (holds_certainly(pass, owner) && !may_be_over(pass, owner)))
         promise_break(pass, PROMISE_LOSS, nothing ? pass->now : owner->answered, 0, 0,
                       "a notice that %s has lost the lock, which %s", caller_name_of(asked).text,
                       nothing ? "it does not hold" : "it certainly holds");
