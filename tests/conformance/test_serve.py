@@ -117,3 +117,14 @@ def test_a_first_line_that_names_no_program(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace(sys.executable, "/no/such/python"))
     done = lockstorm("run", "gc-pause", "--adapter", str(path))
     assert done.returncode == 2 and "its first line names /no/such/python, which does not exist" in done.stderr
+
+
+@pytest.mark.slow("waits for answers that do not come", seconds=40)
+def test_two_checks_without_an_answer_are_enough(tmp_path: Path) -> None:
+    path = Path(written(tmp_path / "mine", THREADS))
+    path.write_text(path.read_text().replace("lock.acquire(blocking_timeout=wait)", "__import__('time').sleep(999)"))
+    done = lockstorm("adapter", "check", str(path), "--json")
+    checks = json.loads(done.stdout)["checks"]
+    assert done.returncode == 1 and checks[-1]["name"].endswith(" more checks")
+    assert [each["wrong"][:22] for each in checks if not each["ok"]][:2] == ["it did not answer acqu"] * 2
+    assert checks[-1]["wrong"].startswith("left out, as two had no answer: it did not answer acquire within")

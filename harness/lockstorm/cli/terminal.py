@@ -140,11 +140,13 @@ def print_result(
         show(console(), result, *more, **named)
 
 
-def print_checks(title: str, check: Callable[[Callable[[DoneCheck], object]], Checks], as_json: bool) -> int:
+def print_checks(
+    title: str, check: Callable[[Callable[[DoneCheck], object], Callable[[str], object]], Checks], as_json: bool
+) -> int:
     """Does a conformance run, prints each check when it is done, and returns the exit status: 1 if a check failed.
-    `check` calls its argument with the result of each check."""
+    `check` calls its arguments with the result of each check, and before with its name."""
     if as_json:
-        result = check(lambda _done: None)
+        result = check(lambda _done: None, lambda _name: None)
         print_json(result)
         return 0 if result.ok else 1
     out = console()
@@ -155,7 +157,8 @@ def print_checks(title: str, check: Callable[[Callable[[DoneCheck], object]], Ch
         if not done.ok:
             out.print(Text(f"         {done.wrong}"))
 
-    result = check(print_check)
+    with status_line() as show:
+        result = check(print_check, show)
     wrong = sum(not each.ok for each in result.checks)
     out.print(Text(f"{len(result.checks)} checks, {wrong} wrong", "bold"))
     return 0 if result.ok else 1

@@ -2,7 +2,6 @@
 the program about a lock on real servers. The message of a failure tells the author what to correct."""
 
 import contextlib
-import itertools
 import time
 from collections.abc import Callable
 
@@ -27,6 +26,7 @@ from lockstorm.process.process import Sandbox
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
 
+NO_ANSWER, SILENT_MOST = "did not answer", 2
 ELSEWHERE = "the lock does not use the servers of `open`, so faults on these say nothing about it"
 
 
@@ -272,14 +272,24 @@ def checks_for(entry: LockEntry) -> list[Check]:
     return [*always, *(check for is_claimed, check in claimed if is_claimed), ends, *calls]
 
 
-def check_adapter(entry: LockEntry, report: Callable[[DoneCheck], object]) -> AdapterChecks:
-    """Performs every check and calls `report` with each result."""
+def check_adapter(
+    entry: LockEntry, report: Callable[[DoneCheck], object], begun: Callable[[str], object]
+) -> AdapterChecks:
+    """Performs every check, calls `begun` with its name, and `report` with its result. Two without an answer suffice:
+    each of the others would wait as long."""
     done: list[DoneCheck] = []
     with contextlib.closing(Sandbox()) as sandbox:
         keeping, known = bench_servers(entry, sandbox)
-        for number, check in zip(itertools.count(1), checks_for(entry)):
+        checks = checks_for(entry)
+        for number, check in enumerate(checks, 1):
+            begun(check_name(check))
             done.append(one_check(AdapterBench(entry, keeping, f"check-{number}", known=known), check))
             report(done[-1])
+            if sum(NO_ANSWER in each.wrong for each in done) == SILENT_MOST and number < len(checks):
+                left_out = f"{len(checks) - number} more checks"
+                done.append(DoneCheck(left_out, False, f"left out, as two had no answer: {done[-1].wrong}"))
+                report(done[-1])
+                break
         for server in dict.fromkeys([*keeping, *known]):
             server.close()
     ok = all(each.ok for each in done)
@@ -297,8 +307,12 @@ def anew(bench: AdapterBench, check: Check, pace: int) -> None:
         check(bench)
 
 
+def check_name(check: Check) -> str:
+    return (check.__doc__ or "").strip()
+
+
 def one_check(bench: AdapterBench, check: Check) -> DoneCheck:
-    name = (check.__doc__ or "").strip()
+    name = check_name(check)
     try:
         play_unstalled(lambda pace: anew(bench, check, pace))
     except ProtocolError as wrong:

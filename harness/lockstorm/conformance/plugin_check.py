@@ -248,11 +248,14 @@ def checks_for(entry: LockEntry) -> list[Check]:
     return [*always, survives_silence, *(check for is_claimed, check in claimed if is_claimed)]
 
 
-def check_plugin(entry: LockEntry, report: Callable[[DoneCheck], object]) -> PluginChecks:
-    """Performs every check and calls `report` with each result."""
+def check_plugin(
+    entry: LockEntry, report: Callable[[DoneCheck], object], begun: Callable[[str], object]
+) -> PluginChecks:
+    """Performs every check, calls `begun` with its name, and `report` with its result."""
     check_installed(entry, "open", pooled=False)
     done: list[DoneCheck] = []
     for check in checks_for(entry):
+        begun((check.__doc__ or "").strip())
         done.append(one_check(PluginBench(entry), check))
         report(done[-1])
     hosted = entry.shared_object
