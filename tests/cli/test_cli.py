@@ -19,7 +19,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.cli.commands.doctor_command import find_programs
 from lockstorm.cli.main import cli, tidy_end
-from lockstorm.cli.terminal import status_line_to_the_end
+from lockstorm.cli.terminal import check_new_file, status_line_to_the_end
 from lockstorm.scenario.scenario import scenario, scenarios_in
 from lockstorm.servers.services import missing
 from lockstorm.trial.trial import Trial
@@ -481,3 +481,10 @@ def test_the_readme_shows_what_the_command_prints() -> None:
     shown = [line.rstrip() for line in lockstorm(*command.split()).stdout.splitlines()]
     assert [line for line in lines if line] == [line for line in shown if line and line in lines]
     assert len(readme.splitlines()) <= 110
+
+
+def test_a_directory_that_may_not_be_written_is_found_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_new_file("-o", tmp_path / "new")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(UsageError, match=r"^-o .*new: you may not write to its directory$"):
+        check_new_file("-o", tmp_path / "new")

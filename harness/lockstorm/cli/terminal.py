@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
@@ -165,9 +166,15 @@ def print_checks(
 
 
 def check_new_file(flag: str, path: Path | None) -> None:
-    """Raises UsageError, before the work begins, if a file to write exists already or its directory does not exist."""
-    if path and (path.exists() or not path.parent.is_dir()):
-        raise UsageError(f"{flag} {path}: {'exists already' if path.exists() else 'its directory does not exist'}")
+    """Raises UsageError, before the work begins, if a file to write exists already, or cannot be made."""
+    if not path:
+        return
+    if path.exists():
+        raise UsageError(f"{flag} {path}: exists already")
+    if not path.parent.is_dir():
+        raise UsageError(f"{flag} {path}: its directory does not exist")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{flag} {path}: you may not write to its directory")
 
 
 def write_starter_program(output: Path, starter: Path) -> str:

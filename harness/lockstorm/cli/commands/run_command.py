@@ -8,7 +8,7 @@ from rich.text import Text
 
 from lockstorm.base.paths import runnable
 from lockstorm.cli import options
-from lockstorm.cli.terminal import console, print_json, waiting
+from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.report.story import show_deployment, show_result
 from lockstorm.results.event import Event
@@ -41,6 +41,7 @@ def run_command(
     \b
     Example: lockstorm run gc-pause --lock set-nx-px-fenced --store fence-reads-and-writes
     """
+    check_new_file("-o", output)
     lock = options.chosen_lock(lock, adapter, plugin)
     given = options.given_options(TrialSettings, chosen)
     clients = 0 if given.get("control") else given.get("clients") or 0
