@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.cli import terminal
 from lockstorm.cli.commands.doctor_command import find_programs
 from lockstorm.cli.main import cli, tidy_end
 from lockstorm.cli.terminal import check_new_file, status_line_to_the_end
@@ -488,3 +489,13 @@ def test_a_directory_that_may_not_be_written_is_found_first(tmp_path: Path, monk
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
     with pytest.raises(UsageError, match=r"^-o .*new: you may not write to its directory$"):
         check_new_file("-o", tmp_path / "new")
+
+
+def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.progress_of_done(3) as report:
+        report("at once")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(terminal, "LINE_EVERY_S", 0.0)
+    with terminal.progress_of_done(3) as report:
+        report("gc-pause with redlock")
+    assert capsys.readouterr() == ("", "1 of 3 done: gc-pause with redlock\n")

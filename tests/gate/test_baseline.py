@@ -57,3 +57,13 @@ def test_each_kind_of_lock_has_a_right_one() -> None:
     assert {right_lock(lock_named(name)) for name in known} <= known
     assert {right_lock(lock_named(f"adapter:lock:{name}")) for name in ("set-nx-px", "pubsub", "redlock")} <= known
     assert set(CURES) <= set(scenarios())
+
+
+def test_a_place_that_does_not_exist_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text("lock = ...\n")
+    policy = tmp_path / "lockstorm.toml"
+    text = '[[lock]]\nname = "set-nx-px"\nused = "PLACE"\nrequire = ["liveness"]\n[scenarios]\nplay = ["contention"]\n'
+    for place, warning in (("service.py:1", ""), ("gone.py:7", "used = 'gone.py:7': there is no such file")):
+        policy.write_text(text.replace("PLACE", place))
+        done = lockstorm("gate", "-f", str(policy), cwd=tmp_path)
+        assert done.returncode == 0 and warning in done.stderr and ("warning" in done.stderr) == bool(warning)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,6 +24,7 @@ Printed = TypeVar("Printed")
 More = ParamSpec("More")
 
 SENTENCE_MOST = 300  # characters
+LINE_EVERY_S = 10.0  # of progress, where there is no terminal
 
 
 class NearestName(click.Group):
@@ -112,10 +114,27 @@ def progress(total: int) -> Iterator[Callable[[str], object]]:
 
 @contextlib.contextmanager
 def progress_of_done(total: int) -> Iterator[Callable[[str], object]]:
-    """The same for parallel work: the function is to be called after each piece."""
+    """The same for parallel work: the function is to be called after each piece. Without a terminal, as in a pipeline,
+    a line every ten seconds says how far it is."""
+    if not sys.stderr.isatty():
+        yield _lines_of_done(total)
+        return
     with progress_bar() as bar:
         task = bar.add_task("", total=total)
         yield lambda what: bar.update(task, advance=1, description=what)
+
+
+def _lines_of_done(total: int) -> Callable[[str], object]:
+    done, said_s = 0, time.monotonic()
+
+    def report(what: str) -> None:
+        nonlocal done, said_s
+        done += 1
+        if time.monotonic() - said_s >= LINE_EVERY_S:
+            said_s = time.monotonic()
+            click.echo(f"{done} of {total} done: {what}", err=True)
+
+    return report
 
 
 def progress_bar() -> Progress:

@@ -101,6 +101,12 @@ class AttachChoice:
     line: int
 
 
+def used_place(used: str) -> tuple[str, int]:
+    """The file that chooses a lock, relative to the policy, and the line in it."""
+    path, colon, line = used.rpartition(":")
+    return (path, int(line)) if colon and line.isdigit() and int(line) > 0 else (used, 1)
+
+
 @dataclass(frozen=True)
 class Policy:
     """All settings of a policy file, checked."""

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE
+from lockstorm.gate.gate_policy import used_place
 from lockstorm.gate.messages import MATTERS, SHORT, sort_properties, what_to_do
 from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict
 
@@ -101,11 +102,9 @@ def sarif_result(
 
 def sarif_location(lock: GateLock, policy: Path, root: Path) -> SarifObject:
     """The place in the project that chooses the lock, if the policy names it; otherwise a line of the policy."""
-    path, colon, line = (lock.used or "").rpartition(":")
-    if colon and line.isdigit() and int(line) > 0:
-        return {"artifactLocation": sarif_artifact(policy.parent / path, root), "region": {"startLine": int(line)}}
     if lock.used:
-        return {"artifactLocation": sarif_artifact(policy.parent / lock.used, root), "region": {"startLine": 1}}
+        path, line = used_place(lock.used)
+        return {"artifactLocation": sarif_artifact(policy.parent / path, root), "region": {"startLine": line}}
     return {"artifactLocation": sarif_artifact(policy, root), "region": {"startLine": lock.line}}
 
 

@@ -12,7 +12,7 @@ from lockstorm.cli.options import json_option, path_option, policy_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
 from lockstorm.gate.gate import run_gate, write_outputs
 from lockstorm.gate.gate_plan import plan_gate
-from lockstorm.gate.gate_policy import read_policy
+from lockstorm.gate.gate_policy import read_policy, used_place
 from lockstorm.gate.gate_text import show_verdict
 from lockstorm.gate.runs import remove_old_runs
 
@@ -40,6 +40,9 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
     """
     policy = read_policy(file)
     plan = plan_gate(policy)
+    for lock in policy.locks:
+        if lock.used and not (file.parent / used_place(lock.used)[0]).exists():
+            click.echo(f"lockstorm: warning: {file}:{lock.line}: used = {lock.used!r}: there is no such file", err=True)
     if output:
         try:  # before any trial is played
             output.mkdir(parents=True, exist_ok=True)
