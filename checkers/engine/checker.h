@@ -26,7 +26,7 @@ static inline const char *verdict_status_name(enum verdict_status status) {
     return status == VERDICT_HOLDS ? "holds" : status == VERDICT_VIOLATED ? "violated" : "inconclusive";
 }
 
-enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 6, VERDICT_MEASURES = 6, CHECKERS_MOST = 16 };
+enum { EVIDENCE_RECORDS = 4, EVIDENCE_KEPT = 8, VERDICT_PARTS = 7, VERDICT_MEASURES = 6, CHECKERS_MOST = 16 };
 
 /* One cause: violations of one sort by the same client against the same other one. */
 struct evidence {

@@ -36,13 +36,15 @@
  * What servers heard (`server-renewal`), one of each per hold. Late renewal: a command of a renewal that was sent after
  * the client's release had come back, ok or refused, and before it invoked anything else; or one that made a key
  * between such an answer and the client's next grant. Hollow renewal: a renewal came back ok, or a `validity` (ok) was
- * announced, though no server that heard of it had a key of the client's own afterwards. Decision 0076. */
+ * announced, though no server that heard of it had a key of the client's own afterwards. Long renewal: of a lock with
+ * one permit, a key that had a lease or less to live lives longer than that, the lease rounded up to a whole second and
+ * CHECK_LEASE_GRAIN_NS. Decision 0076. */
 #include <assert.h>
 #include <stdio.h>
 
 #include "checkers/engine/checker.h"
 
-enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT, BROKEN_VALIDITY };
+enum { SPENT_GRANT, LATE_WRITE, LATE_RENEWAL, HOLLOW_RENEWAL, PREMATURE_GRANT, BROKEN_VALIDITY, LONG_RENEWAL };
 
 /* The commands of renewals that servers heard since an earlier record. */
 struct heard {
@@ -67,6 +69,7 @@ struct since_grant {
     bool done;                            /* that release came back ok */
     bool counted;                         /* a late renewal of this hold has been counted */
     bool hollow;                          /* a hollow one has */
+    bool prolonged;                       /* a long one has */
     struct heard in_renewal, in_validity; /* in that renewal; since the grant or the last validity */
 };
 
@@ -294,6 +297,27 @@ static int64_t key_lives_until_ns(const struct event *event) {
     return !known ? INT64_MIN : later_ns(renewal->mono_ns, lives_ms * CHECK_NS_PER_MS);
 }
 
+static SELDOM void long_renewal(struct checking *my, const struct event *event, struct lease_side *side) {
+    assert(event->record->value > 0);
+    if (side->since.prolonged) return;
+    side->since.prolonged = true;
+    const struct violation violation = {.sort = LONG_RENEWAL, .who = event->actor->name};
+    violate(my, event, &violation,
+            "a renewal of %pN %pT left a key that lives for %lld ms, though the lease is of %lld ms",
+            &event->actor->name, &event->record->mono_ns, (long long)event->record->value,
+            (long long)(event->lock->lease_ns / CHECK_NS_PER_MS));
+}
+
+/* The lock's key lives longer than a lease by that renewal. Some libraries give a lease in whole seconds. */
+static bool outlives_lease(const struct event *event) {
+    enum { SECOND_MS = 1000, GRAIN_MS = CHECK_LEASE_GRAIN_NS / CHECK_NS_PER_MS };
+    static const unsigned LEASE_KEY = HISTORY_FLAG_MARKED | HISTORY_FLAG_PROLONGED;
+    int64_t lease_ms = event->lock->lease_ns / CHECK_NS_PER_MS;
+    int64_t most_ms = (lease_ms + SECOND_MS - 1) / SECOND_MS * SECOND_MS + GRAIN_MS;
+    bool prolonged = (event->record->flags & LEASE_KEY) == LEASE_KEY && event->lock->capacity <= 1;
+    return prolonged && lease_ms > 0 && event->record->value > most_ms;
+}
+
 static void lease_heard_by_server(struct checking *my, const struct event *event) {
     struct lease_state *self = my->state;
     struct lease_side *side = my_member(my, event->member);
@@ -307,6 +331,7 @@ static void lease_heard_by_server(struct checking *my, const struct event *event
         side->since.in_renewal = (struct heard){true, own || side->since.in_renewal.own};
     bool late = side->last.invoked && record->grant == 0 && record->op == side->last.op;
     if (late || made) late_server_renewal(my, event, &side->last, !late);
+    if (outlives_lease(event)) long_renewal(my, event, side);
 }
 
 /* The client was answered that it has renewed. */
@@ -387,7 +412,8 @@ static void lease_finish(struct checking *my) {
 
 const struct checker CHECKER_LEASE = {
     .property = "lease",
-    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal", "premature grant", "broken validity"},
+    .sorts = {"spent grant", "late write", "late renewal", "hollow renewal", "premature grant", "broken validity",
+              "long renewal"},
     .advisory = true,
     .state_size = sizeof(struct lease_state),
     .lock_size = sizeof(struct lease_of_lock),

@@ -81,11 +81,12 @@ enum history_object {
 };
 
 enum history_flag {
-    HISTORY_FLAG_TEXT = 1,    /* PARAMETER: value is the index of a text */
-    HISTORY_FLAG_ATOMIC = 2,  /* STORE_WRITE: the store itself added to the value, so no update can be lost */
-    HISTORY_FLAG_FENCED = 4,  /* STORE_*: refused by the rule of the store's mode */
-    HISTORY_FLAG_MADE = 8,    /* SERVER_RENEWAL: it made a key that was not there */
-    HISTORY_FLAG_MARKED = 16, /* SERVER_RENEWAL: the key that lives for `value` ms bears the client's mark */
+    HISTORY_FLAG_TEXT = 1,       /* PARAMETER: value is the index of a text */
+    HISTORY_FLAG_ATOMIC = 2,     /* STORE_WRITE: the store itself added to the value, so no update can be lost */
+    HISTORY_FLAG_FENCED = 4,     /* STORE_*: refused by the rule of the store's mode */
+    HISTORY_FLAG_MADE = 8,       /* SERVER_RENEWAL: it made a key that was not there */
+    HISTORY_FLAG_MARKED = 16,    /* SERVER_RENEWAL: the key that lives for `value` ms bears the client's mark */
+    HISTORY_FLAG_PROLONGED = 32, /* SERVER_RENEWAL: that key had a lease or less to live, and now longer */
 };
 
 /* One record. actor, name: index of the HISTORY_TEXT record that holds the name, 0: none (slot 0 is never a name).

@@ -58,6 +58,14 @@ static bool key_lengthened(const redisReply *before, const redisReply *after) {
     return was_ms != NEVER && (is_ms == NEVER || is_ms > was_ms);
 }
 
+/* Whether a key that had a lease or less to live has longer now. */
+static bool key_prolonged(const struct world *world, const redisReply *before, const redisReply *after,
+                          int64_t now_ms) {
+    const redisReply *was = key_named(before, after->element[NODE_KEY_NAME]);
+    return was && key_lengthened(was, after) &&
+           was->element[NODE_KEY_EXPIRY]->integer - now_ms <= world->settings.lease_ms;
+}
+
 static int64_t longer(int64_t one_ms, int64_t other_ms) {
     if (one_ms == NEVER || other_ms == NEVER) return NEVER;
     return one_ms > other_ms ? one_ms : other_ms;
@@ -104,13 +112,16 @@ void server_renewal_record(struct world *world, const struct sent_command *comma
                                         .op = command->op,
                                         .grant = command->grant};
         int64_t marked_ms = 0;
+        bool prolonged = false;
         for (size_t each = 0; each < after->elements; each++) {
             int64_t left_ms = own_left_ms(world, command->client, after->element[each], now_ms);
             effect_add(world, command->client, before, after->element[each], &record);
             record.value = longer(record.value, left_ms);
-            if (has_marked(client, after->element[each])) marked_ms = longer(marked_ms, left_ms);
+            if (!has_marked(client, after->element[each]) || longer(marked_ms, left_ms) == marked_ms) continue;
+            marked_ms = left_ms;
+            prolonged = key_prolonged(world, before, after->element[each], now_ms);
         }
-        if (marked_ms == record.value) record.flags |= HISTORY_FLAG_MARKED;
+        if (marked_ms == record.value) record.flags |= HISTORY_FLAG_MARKED | (prolonged ? HISTORY_FLAG_PROLONGED : 0);
         const struct actor actor = {.history = world->history, .page = world->page, .id = client->name};
         actor_append(&actor, record);
         freeReplyObject(after);

@@ -61,7 +61,7 @@ def another_value(rng: random.Random, generated: RandomHistory, record: OracleRe
     values = {
         "outcome": ("ok", "refused", "unknown"),
         "object": ("", "register", "counter", "set"),
-        "flags": (0, 1, 2, 4, 6, oracle.MADE),
+        "flags": (0, 1, 2, 4, 6, oracle.MADE, oracle.MARKED, oracle.MARKED | oracle.PROLONGED),
         "actor": ("", *generated.names),
         "name": ("", *generated.names),
         "mono_ns": (0, some.mono_ns, record.mono_ns + 10**6, record.mono_ns + 10**9, max(0, record.mono_ns - 10**7)),

@@ -60,6 +60,8 @@ WITHIN = [
     ("push", "SILENT", "", "liveness", 100),
     ("push", "EARLY", "", "liveness", 200),
     ("owned", "WATCHED TENTH", "WATCHED", "mutual_exclusion", 400),
+    ("owned", "ADDS", "", "lease", 1000),
+    ("owned", "WATCHED ADDS", "WATCHED", "lease", 1000),
     ("owned", "LEAVES", "", "liveness", 100),
     ("owned", "FORGETS_END", "", "liveness", 1000),
 ]

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 Violation = tuple[str, int]
 
 LEASE, TOKEN, REENTRANT, FAIR, RENEWS = 1, 2, 4, 8, 16
-ATOMIC, FENCED, MADE, MARKED = 2, 4, 8, 16
+ATOMIC, FENCED, MADE, MARKED, PROLONGED = 2, 4, 8, 16, 32
 FOR_EVER = 2**63 - 1
 LOST = -(2**63)  # a validity that has ended before every stamp
 LAST_NAME = 2**32 - 1  # names are numbered by the index of the record that defines them
@@ -987,6 +987,22 @@ def hollow_renewals(history: History) -> Iterator[Violation]:
             yield "hollow_renewal", told.index
 
 
+def long_renewals(history: History) -> Iterator[Violation]:
+    """A renewal leaves a key to live longer than a lease, in whole seconds. Once per hold."""
+    counted = set()
+    for each in history:
+        if each.kind != "server-renewal" or not (each.flags & MARKED and each.flags & PROLONGED):
+            continue
+        lease_ms = opening(history, each.name, each.index).value
+        begun = life_grant(history, each.actor, each.name, each.index)
+        ended = [one.index for one in before(history, each.index) if (one.kind, one.name) == ("actor-exit", each.actor)]
+        hold = (each.actor, each.name, begun.index if begun else 0, len(ended))
+        short = each.value <= -(-lease_ms // 1000) * 1000 + GRAIN_NS // 10**6
+        if lease_ms and not short and permits(history, each.name, each.index) <= 1 and hold not in counted:
+            counted.add(hold)
+            yield "long_renewal", each.index
+
+
 def lease_end(history: History, grant: OracleRecord) -> int:
     """The end of the lease with which a grant comes, if it began as early as it can have."""
     since = given_since(history, grant)
@@ -1135,6 +1151,7 @@ def lease(history: History, reading: Reading) -> Iterator[Violation]:
     yield from late_renewals(history)
     yield from late_commands(history)
     yield from hollow_renewals(history)
+    yield from long_renewals(history)
 
 
 # --- fairness ---

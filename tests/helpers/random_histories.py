@@ -16,6 +16,7 @@ from tests.helpers.checker_oracle import (
     MADE,
     MARKED,
     OPERATIONS,
+    PROLONGED,
     REENTRANT,
     RENEWS,
     TOKEN,
@@ -74,6 +75,7 @@ class RandomHistory:
     def __init__(self, seed: int) -> None:
         self.random = rng = random.Random(seed)
         self.attempts = random.Random(~seed)  # of its own, so that old seeds give the old histories
+        self.lengths = random.Random(f"lengths {seed}")  # as well
         self.clients = [SimulatedClient(name) for name in "ABCD"[: rng.randint(2, 4)]]
         self.locks = ["stock", "cash", "till"][: rng.choice((1, 1, 1, 2, 2, 3))]
         self.names = [*(client.name for client in self.clients), *self.locks, *FAULTS]
@@ -395,8 +397,8 @@ class RandomHistory:
             outcome=self.random.choice(("ok", "ok", "refused")),
             op=max(0, client.op - self.random.choice((0, 0, 0, 1))),
             grant=grant if self.chance(0.8) else 0,
-            value=self.random.choice((0, 0, 20, -1)),
-            flags=self.random.choice((MARKED, MARKED, 0, MADE)),
+            value=self.random.choice((0, 0, self.lengths.choice((20, 1002, 1003)), -1)),
+            flags=self.random.choice((MARKED, MARKED, 0, MADE)) | self.lengths.choice((0, 0, PROLONGED)),
             extra=0 if self.chance(0.8) else 1 + 2 * self.random.randrange(len(self.names)),
         )
 

@@ -28,7 +28,10 @@ SORTS = {
     "ownership": ("foreign release", "foreign renewal", "broken hold", "foreign extension", "empty renewal"),
     "liveness": ("stuck waiter", "lost wake-up", "unserved", "residue"),
     "capacity": ("surplus grant", "unowned release"),
-    "lease": ("spent grant", "late write", "late renewal", "hollow renewal", "premature grant", "broken validity"),
+    "lease": (
+        *("spent grant", "late write", "late renewal", "hollow renewal", "premature grant", "broken validity"),
+        "long renewal",
+    ),
 }
 
 

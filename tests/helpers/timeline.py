@@ -38,6 +38,7 @@ from tests.helpers.checker_oracle import (
     FENCED,
     MADE,
     MARKED,
+    PROLONGED,
     REENTRANT,
     RENEWS,
     TOKEN,
@@ -167,7 +168,11 @@ class Timeline:
             side.held.append(grant)
 
     def hear(self, client: str, lock: str, rest: str) -> None:
-        side, earlier, what = self.sides[client], rest.endswith("<"), rest.strip("<")
+        side, earlier, rest = self.sides[client], rest.endswith("<"), rest.strip("<")
+        long = re.fullmatch(r"(s?)([lo])(\d+)", rest)  # a key that it prolonged, or one that lived as long before
+        what = long[1] if long else rest
+        flags = (MADE if what == "m" else 0) + (MARKED if what != "s" else 0)
+        value = {"": 30, "m": 30, "s": 30, "e": -1}.get(what, 0)
         held = [each for each in (side.grants if earlier else side.held) if each.name == lock]
         self.add(
             "server-renewal",
@@ -176,8 +181,8 @@ class Timeline:
             outcome="refused" if what == "x" else "ok",
             op=side.op - earlier,
             grant=held[-1].index if held else 0,
-            value={"": 30, "m": 30, "s": 30, "e": -1}.get(what, 0),
-            flags=(MADE if what == "m" else 0) + (MARKED if what != "s" else 0),
+            value=int(long[3]) if long else value,
+            flags=flags + (PROLONGED if long and long[2] == "l" else 0),
             extra=1 + 2 * NAMES.index(what) if what in [*"ABCDEF"] else 0,
         )
 

@@ -12,7 +12,10 @@ SORTS = {  # of violations, by property, as in struct checker; the others have o
     "ownership": ("foreign_release", "foreign_renewal", "broken_hold", "foreign_extension", "empty_renewal"),
     "liveness": ("stuck_waiter", "lost_wake_up", "unserved", "residue"),
     "capacity": ("surplus_grant", "unowned_release"),
-    "lease": ("spent_grant", "late_write", "late_renewal", "hollow_renewal", "premature_grant", "broken_validity"),
+    "lease": (
+        *("spent_grant", "late_write", "late_renewal", "hollow_renewal", "premature_grant", "broken_validity"),
+        "long_renewal",
+    ),
 }
 
 

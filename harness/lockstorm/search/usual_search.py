@@ -12,7 +12,7 @@ from lockstorm.results.properties import SORTS
 USUAL = "usual"
 USUAL_TOTAL = 3  # faults in a schedule
 # Not what a client sees that looks: its write is late, or what it was granted is spent.
-LEASE_KEPT = ("late_renewal", "hollow_renewal", "premature_grant", "broken_validity")
+LEASE_KEPT = ("late_renewal", "hollow_renewal", "premature_grant", "broken_validity", "long_renewal")
 # All but what the resource accepts.
 TOKENS_RISE = ("missing_token", "repeated_token", "falling_token", "wrongful_refusal")
 LAPSED = "broken_hold"  # also of a right lock, when a client re-enters a lock whose lease has ended
