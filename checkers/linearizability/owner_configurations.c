@@ -167,8 +167,9 @@ static bool is_as_good(const struct owner_sweep *sweep, const struct owner_confi
                        const struct owner_configuration *other) {
     if (!owner_configurations_uses_no_more(one, other) || !token_place_is_as_good(&one->tokens, &other->tokens))
         return false;
-    if ((sweep->leases || sweep->timed) && one->holder != other->holder)
-        return other->holder == NOBODY && owner_may_lapse(sweep, one);
+    /* With a lease of known length a renewal may bind the hold that `one` has, and `other` does not have. */
+    if (sweep->timed && one->holder != other->holder) return false;
+    if (sweep->leases && one->holder != other->holder) return other->holder == NOBODY && owner_may_lapse(sweep, one);
     bool lacks_token = sweep->model == MODEL_FENCED_MUTEX && one->tokens.newest >= other->tokens.newest;
     if (lacks_token && other->holder != NOBODY && one->holder != other->holder) return false;
     if (one->holder == NOBODY || one->holder != other->holder) return true;
