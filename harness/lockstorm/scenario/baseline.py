@@ -57,7 +57,8 @@ def right_lock(lock: LockEntry) -> str | None:
 
 def baseline_words(settings: TrialSettings, verdict: Verdict) -> str | None:
     """A sentence about a violation of a user's own lock; None where the table says nothing."""
-    violated = [name for name in ASKED if name in verdict.required and verdict.properties[name].status == "violated"]
+    judged = {name: verdict.properties[name].status for name in verdict.required if name in verdict.properties}
+    violated = [name for name in ASKED if judged.get(name) == "violated"]
     lock = lock_named(settings.lock)
     if settings.control or settings.attached or not (lock.adapter or lock.plugin) or not violated:
         return None
