@@ -25,7 +25,8 @@ var hellos = map[bool]string{false: mutexes, true: mutexForms}
 
 func init() {
 	hello3 = `{"protocol": 3, "cancels": ["release"], "over": ["acquire", "release"], "loss_notice": "lease"}`
-	if isElection {
+	if isElection { // Campaign grants to a session that has ended: a notice that comes with the grant would excuse it
+		hello3 = `{"protocol": 3, "cancels": ["release"], "over": ["acquire", "release"]}`
 		hellos = map[bool]string{false: elections, true: electionForms}
 	}
 }

@@ -31,7 +31,9 @@ func init() {
 	}
 	heed = func(on *lock, question message) {
 		on.asked = question
-		go on.watch(on.session)
+		if !isElection {
+			go on.watch(on.session)
+		}
 	}
 }
 

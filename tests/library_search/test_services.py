@@ -41,7 +41,7 @@ def test_a_search_plays_real_servers_and_repeats_itself(adapter: str) -> None:
 def test_what_is_for_redis_alone_is_refused_elsewhere() -> None:
     for words, complaint in (
         (("--faults", "crash-server"), "--faults crash-server: on zookeeper there are client-clock-jump, "),
-        (("--server", "valkey-server"), "--server names a redis-server"),
+        (("--server", "valkey-server"), "--server is about redis-servers"),
         (("--lease", "100ms"), "--lease 100ms: from 200ms"),
     ):
         done = lockstorm("explore", "--adapter", "kazoo", *words)
@@ -103,21 +103,23 @@ def test_rows_are_seen_when_they_are_left_and_are_gone_with_the_next_schedule(
 CONNECTS = """#!{python}
 import socket
 import sys
+import uuid
 sys.path.insert(0, {shared!r})
 from lockstorm.adapter_program.lines import ThreadProgram
 FORMS = [{{"form": "ask", "wait": ["none"], "lease": ["endless"]}}]
+COMPARE = "return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0"
 class Library:
     def open(self, question):
         self.links = [socket.socket(socket.AF_UNIX) for _ in range({links})]
         for link in self.links:
             link.connect(question["nodes"][0]["unix"])
     def make(self, resource, question):
-        return resource
+        return resource + " " + uuid.uuid4().hex
     def acquire(self, resource, question):
-        self.links[-1].send(f"SET {{resource}} 1 NX\\r\\n".encode())
+        self.links[-1].send(f"SET {{resource}} NX\\r\\n".encode())
         return b"OK" in self.links[-1].recv(100)
     def release(self, resource, question):
-        self.links[-1].send(f"DEL {{resource}}\\r\\n".encode())
+        self.links[-1].send(f'EVAL "{{COMPARE}}" 1 {{resource}}\\r\\n'.encode())
         return self.links[-1].recv(100) == b":1\\r\\n"
 ThreadProgram(Library(), (), {{"name": "connects", "operations": []}}, {{"owner": "object", "forms": FORMS}}).serve()
 """

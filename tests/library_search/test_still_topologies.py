@@ -167,7 +167,7 @@ class Library:
         return self.link.eval(DELETE, 1, lock["name"], lock.get("token", ""))
 FORM = {{"form": "take", "wait": ["none"], "lease": ["default"]}}
 ThreadProgram(Library(), (), {{"name": "two keys", "lease": True}},
-    {{"owner": "object", "forms": [FORM], "keeps": ["*"], "lease_key": "{{resource}}"}}).serve()
+    {{"owner": "object", "forms": [FORM], "keeps": ["waiters:*"], "lease_key": "{{resource}}"}}).serve()
 """
 
 

@@ -257,7 +257,9 @@ def test_a_search_of_a_library_shows_its_calls_and_comes_back_at_once(suite: Sui
         """
 from datetime import timedelta
 def test_right(lockstorm_explore):
-    found = lockstorm_explore(adapter="./lock-adapter", schedules=20).assert_holds().assert_holds("ownership")
+    kept = "mutual_exclusion,ownership,liveness"  # redis-py breaks release (#3847)
+    found = lockstorm_explore(adapter="./lock-adapter", schedules=20, require=kept).assert_holds()
+    found.assert_holds("ownership")
     assert "token" not in found.required and found.properties["token"].status == "inconclusive"
 def test_blind(lockstorm_explore):
     found = lockstorm_explore(adapter="./bad-adapter", lease=timedelta(seconds=2), faults="none")
