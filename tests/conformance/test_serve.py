@@ -53,6 +53,7 @@ def test_an_adapter_of_ten_lines_keeps_to_the_protocol(tmp_path: Path, text: str
 def test_hello_says_what_was_given(tmp_path: Path) -> None:
     facts = adapter_facts(written(tmp_path / "one", THREADS))
     assert facts and (facts.threads, facts.lease, facts.operations, facts.cancel) == (1, True, (), False)
+    assert adapter_facts(written(tmp_path / "none", THREADS, "renew=None, is_held=None")) == facts
     facts = adapter_facts(written(tmp_path / "two", TASKS, 'owner="object", renew=lambda lock: lock.reacquire()'))
     assert facts and (facts.threads, facts.operations, facts.cancel) == (8, ("renew",), True)
     assert facts.protocol == 3 and facts.over == ("acquire", "release", "renew")

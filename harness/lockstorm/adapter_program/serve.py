@@ -127,7 +127,8 @@ def serve(
 
     All other keywords are keys of hello (docs/adapters.md): service, nodes, renews, fair, owner, lease_key, ...
     """
-    optional = {name: more.pop(name) for name in ("renew", "is_held", "token") if callable(more.get(name))}
+    optional = {name: more.pop(name, None) for name in ("renew", "is_held", "token")}
+    optional = {name: function for name, function in optional.items() if function}
     functions = {"make": make, "acquire": acquire, "release": release, **optional}
     lease = more.setdefault("lease", True)
     more = {"name": "my lock", **more, "token": "token" in optional}

@@ -60,7 +60,9 @@ def baseline_words(settings: TrialSettings, verdict: Verdict) -> str | None:
     judged = {name: verdict.properties[name].status for name in verdict.required if name in verdict.properties}
     violated = [name for name in ASKED if judged.get(name) == "violated"]
     lock = lock_named(settings.lock)
-    if settings.control or settings.attached or not (lock.adapter or lock.plugin) or not violated:
+    # The table is about servers as lockstorm sets them up, and about one permit.
+    other = settings.attached or settings.deployment or settings.without or (settings.permits or 1) > 1
+    if settings.control or other or not (lock.adapter or lock.plugin) or not violated:
         return None
     right = right_lock(lock)
     cell = expected().get((settings.scenario, right, settings.store or "open")) if right else None
