@@ -499,3 +499,12 @@ def test_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
     with terminal.progress_of_done(3) as report:
         report("gc-pause with redlock")
     assert capsys.readouterr() == ("", "1 of 3 done: gc-pause with redlock\n")
+
+
+@pytest.mark.parametrize("command", ["run gc-pause --lock fair", "explore --lock fair", "explore --adapter redis-py"])
+def test_a_directory_whose_path_is_too_long_for_sockets_is_named(tmp_path: Path, command: str) -> None:
+    place = tmp_path / ("long" * 25)
+    place.mkdir()
+    done = lockstorm(*command.split(), env={**ENVIRONMENT, "TMPDIR": str(place)})
+    assert done.returncode == 3
+    assert "is too long for a unix socket: set TMPDIR to a shorter path" in done.stdout and "Trace" not in done.stderr

@@ -140,7 +140,7 @@ def test_nothing_is_overwritten(tmp_path: Path, output: str, sentence: str) -> N
 def test_the_page_shows_what_the_command_says(tmp_path: Path) -> None:
     """docs/test-your-own-lock.md lists the checks of the starter."""
     page = (paths.ROOT / "docs" / "test-your-own-lock.md").read_text()
-    shown = re.findall(r"^      ok     (.*)$", page.partition("\n## In C\n")[2], re.MULTILINE)
+    shown = re.findall(r"^  ok     (.*)$", page.partition("\n## In C\n")[2], re.MULTILINE)
     entry = plugin.plugin_entry(plant(tmp_path))
     assert shown == [(check.__doc__ or "").strip() for check in checks_for(entry)]
 

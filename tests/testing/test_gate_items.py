@@ -85,3 +85,10 @@ def test_a_policy_with_a_mistake(suite: Suite) -> None:
     assert "lockstorm.toml:2: " in output and "set-nx-xp" in output and "Traceback" not in output
     assert suite.status == 2
     assert "there is no policy" in suite.run("--lockstorm-gate=none.toml") and suite.status == 4
+
+
+def test_tests_behind_the_option_are_not_taken_for_a_policy(suite: Suite) -> None:
+    suite.write("test_it.py", "def test_it(): pass\n")
+    output = suite.run("--lockstorm-gate", "test_it.py")
+    assert suite.status == 4
+    assert "a policy is a .toml file" in output and "pytest test_it.py --lockstorm-gate" in output

@@ -27,7 +27,8 @@ from lockstorm.process.held_port import HeldPort
 
 PREFIX = "lockstorm-"
 START_NAP_S = 0.002
-NAME_BYTES = 4  # of a directory's random name, which sockets' paths (at most 107 bytes) contain
+NAME_BYTES = 4  # of a directory's random name, which sockets' paths contain
+SOCKET_PATH_MOST = 107  # bytes
 COOKIE = "LOCKSTORM_TRIAL"  # in the environment of its processes: the directory (reaper_main.c)
 
 
@@ -257,6 +258,12 @@ class User:
 
     uid: int
     gid: int
+
+
+def check_socket_path(path: Path) -> None:
+    """Raises Inconclusive for a path that no unix socket can have."""
+    if len(os.fsencode(path)) > SOCKET_PATH_MOST:
+        raise Inconclusive(f"{path} is too long for a unix socket: set TMPDIR to a shorter path")
 
 
 class Sandbox:

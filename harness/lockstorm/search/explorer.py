@@ -19,7 +19,7 @@ from lockstorm.locks.adapter import library_environment
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
-from lockstorm.process.process import Process, Sandbox, flag_words
+from lockstorm.process.process import Process, Sandbox, check_socket_path, flag_words
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.search.schedule_file import USUAL_SERVERS, LibraryContext, ScheduleContext, ServerKind
 from lockstorm.search.search_lines import (
@@ -164,6 +164,7 @@ class Explorer:
             job.nodes += ["--master", MASTER] if self._topology == "sentinel" else []
         for place, (name, own) in enumerate(zip(self._servers, directories, strict=True)):
             listening, clock = job.socket(name), job.clock(name)
+            check_socket_path(listening)
             clock.write_bytes(CLOCK_PAGE.pack(b"", STAND_STILL_NS if is_sentinel(name) else EPOCH_NS))
             options = (
                 [*SENTINEL_OPTIONS] if is_sentinel(name) else [*SERVER_OPTIONS, *lacking_options(self._kind.without)]

@@ -7,7 +7,6 @@ each other one through a link of its own: the socket with the other's name in it
 import base64
 import contextlib
 import json
-import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +16,11 @@ from typing import Any, Self
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S, START_LIMIT_S, HangLimit
-from lockstorm.process.process import Process, Sandbox
+from lockstorm.process.process import Process, Sandbox, check_socket_path
 
 ANSWER_LIMIT_S = CONNECTION_LIMIT_S
 LEADER_ASK_LIMIT_S = 1.0  # one that is stopped does not answer; the others are asked meanwhile, and it again
 CLIENT_PORT, PEER_PORT = 1, 2  # not ports: they tell its two sockets apart
-ADDRESS_BYTES = 107  # longest path of a unix socket
 
 # The shortest lease of etcd is one and a half election timeouts, rounded up to a second: with these, a second. A single
 # node waits for no other; several need longer timeouts, or they elect anew on a busy machine.
@@ -69,8 +67,7 @@ class EtcdServer:
         self._command = ["env", "-i", "-C", str(self.directory), *command]  # etcd takes options from an environment
 
     def start(self) -> None:
-        if len(os.fsencode(self.peer_socket)) > ADDRESS_BYTES:
-            raise Inconclusive(f"{self.peer_socket} is too long for a unix socket: set TMPDIR to a shorter path")
+        check_socket_path(self.peer_socket)
         self.process = self._sandbox.start(self.name, self._command)
 
     def ready(self) -> None:

@@ -74,8 +74,13 @@ def pytest_configure(config: pytest.Config) -> None:
     directory = config.invocation_params.dir
     if getattr(options, REPORT):  # absolute, so that xdist's workers write to the same place
         setattr(options, REPORT, str(directory / getattr(options, REPORT)))
-    if getattr(options, GATE):
-        policy = (directory / getattr(options, GATE)).resolve()
+    if chosen := getattr(options, GATE):
+        policy = (directory / chosen).resolve()
+        if policy.suffix != ".toml":  # pytest takes the word behind the option for its value
+            raise pytest.UsageError(
+                f"--lockstorm-gate {chosen}: a policy is a .toml file. For lockstorm.toml beside other tests write the "
+                f"option last: pytest {chosen} --lockstorm-gate"
+            )
         if not policy.is_file():
             raise pytest.UsageError(f"--lockstorm-gate: there is no policy {policy}: lockstorm init writes one")
         setattr(options, GATE, str(policy))

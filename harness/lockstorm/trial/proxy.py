@@ -7,7 +7,7 @@ from lockstorm.base import paths
 from lockstorm.base.errors import Unanswered, UsageError
 from lockstorm.base.hang_limit import CONNECTION_LIMIT_S
 from lockstorm.process.line_client import LineClient, Refusal
-from lockstorm.process.process import Process, Sandbox, flag_words
+from lockstorm.process.process import Process, Sandbox, check_socket_path, flag_words
 
 START_NAP_S = 0.0003  # about what it takes from its zygote
 
@@ -20,6 +20,7 @@ class Proxy:
 
     def __init__(self, sandbox: Sandbox, history: Path, page: Path, actor: int) -> None:
         self.control = sandbox.directory / "proxy.sock"
+        check_socket_path(self.control)
         self._directory = sandbox.directory / LINKS
         self._directory.mkdir(mode=0o700)
         self._names: list[str] = []
