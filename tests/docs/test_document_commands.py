@@ -47,9 +47,11 @@ def complaint(words: list[str]) -> str:
         if command is None:
             return f"there is no command {name}"
         found = command
+    if found.context_settings.get("ignore_unknown_options"):
+        return ""
     if any(PLACEHOLDER.search(word) for word in words) or (words and words[-1].startswith("-")):
         known = {"--help", *(flag for each in found.params for flag in (*each.opts, *each.secondary_opts))}
-        wrong = [word.partition("=")[0] for word in words if word.startswith("--") and not found.ignore_unknown_options]
+        wrong = [word.partition("=")[0] for word in words if word.startswith("--")]
         return ", ".join(f"there is no option {word}" for word in wrong if word not in known)
     try:
         found.make_context("lockstorm", list(words), parent=group).close()
