@@ -54,7 +54,8 @@ def test_an_act_that_is_not_installed_is_left_out_with_a_note(monkeypatch: pytes
     with console.capture() as capture:
         done = demo.perform(console)
     assert len(done.trials) == 2 * (len(demo.ACTS) - 1)
-    assert "Left out: 6. The pause, on ZooKeeper (it is not here; make deps-all installs it)." in capture.get()
+    note = "Left out: 6. The pause, on ZooKeeper (it is not here; make deps-all installs it). It shows that a lock on a"
+    assert note in " ".join(capture.get().split())
 
 
 def played(exit_status: int, **statuses: str) -> TrialResult:
@@ -89,3 +90,11 @@ def test_the_rendering_omits_technical_records() -> None:
     assert demo.is_shown(Event(kind="rule", name="delay-write-1"))
     assert not demo.is_shown(Event(kind="rule", name="partition-1"))
     assert demo.is_shown(Event(kind="store-write"))
+    assert not demo.is_shown(Event(kind="note", actor="proxy", name="redis-1>redis-1-replica-1: byte by byte"))
+    assert demo.is_shown(Event(kind="note", actor="client-1", name="what a test says"))
+
+
+def test_an_act_that_needs_more_servers_says_why_one_would_want_it() -> None:
+    assert [act.title for act in demo.ACTS if act.why] == [
+        act.title for act in demo.ACTS if lock_named(act.broken.request.lock).service != "redis"
+    ]

@@ -30,6 +30,7 @@ from lockstorm.trial.settings import TrialSettings
 # Records that the rendering omits: the verdict says whether a fault was proved, and partitions only choose a majority.
 HIDDEN_KINDS = ("acquire-invoke", "checkpoint", "phase")
 HIDDEN_RULES = {"fault-inject": ("partition",), "rule": ("partition", "failover")}
+PROXY = "proxy"
 MARGIN = 2
 TEXT_WIDTH = 100
 
@@ -54,6 +55,7 @@ class Act:
     intro: str
     broken: Scene
     saved: Scene
+    why: str = ""  # one would want to see it, where its servers have to be installed first
 
 
 SCRIPT = Path(__file__).with_suffix(".toml")
@@ -95,7 +97,7 @@ def perform(console: Console | None) -> Tour:
         for act in ACTS:
             if reason := missing_for_demo(act):
                 how = "" if paths.IS_INSTALLED else "; make deps-all installs it"
-                print_paragraph(console, f"Left out: {act.title} ({reason}{how}).", "dim")
+                print_paragraph(console, f"Left out: {act.title} ({reason}{how}). {act.why}".strip(), "dim")
         show_summary(console, acts, results)
     return Tour(results, not strange, 0 if not strange else 3 if set(strange) == {3} else 1)
 
@@ -132,6 +134,8 @@ def is_shown(event: Event) -> bool:
     name, kind = str(event.name), event.kind
     if kind in ("fault-prove", "fault-heal"):
         return name in STANDING_STILL
+    if kind == "note" and event.who == PROXY:
+        return False  # how it passes on what servers send each other
     return kind not in HIDDEN_KINDS and not (kind in ("fault-inject", "rule") and name.startswith(HIDDEN_RULES[kind]))
 
 
