@@ -58,10 +58,33 @@ def test_articles_are_right_about_correctness(cells: list[MatrixCell]) -> None:
     assert not unpreventable(fenced.damaged) and "gc-pause" in fenced.survives
     plain = advise_locks(Needs("correctness", "plain", "five"), cells, "the table")
     assert "gc-pause" in plain.unpreventable
-    assert plain.sentence.startswith("Nothing survived in every scenario.")
+    assert plain.sentence.startswith("No lock alone is enough here. The closest is redlock. Why: it survives ")
     best = advise_locks(Needs("correctness", "checks-tokens", "single"), cells, "the table")
     assert Choice("set-nx-px-fenced", FENCE) in best.recommended
     assert Choice("set-nx-px", "open") not in best.recommended
+
+
+def test_the_answer_comes_first_in_two_lines(cells: list[MatrixCell]) -> None:
+    fenced = advise_locks(Needs("correctness", "checks-tokens", "single"), cells, "the table")
+    lock, why = fenced.answer
+    assert lock.startswith(f"Use set-nx-px-fenced with {FENCE} (as good: ")
+    assert why.startswith("Why: it survives ") and "the others can be prevented: " in why
+    (count, of_all) = map(int, re.findall(r"\d+", why))
+    option = found(Needs("correctness", "checks-tokens", "single"), cells, "set-nx-px-fenced", FENCE)
+    assert (count, of_all) == (len(option.survives), len(option.known))
+    assert fenced.sentence.startswith(f"{lock} {why}")
+    lock, why = advise_locks(Needs("efficiency"), cells, "the table").answer
+    assert lock.startswith("Use set-nx-px (as good: blpop, ") and "lets the next client in, in " in why
+    done = lockstorm("advise", "--for", "efficiency")
+    assert done.stdout.splitlines()[:2] == [lock, why]
+
+
+@pytest.mark.parametrize("servers", [None, "single", "replicas"])
+def test_a_lock_that_never_lets_go_is_not_recommended(cells: list[MatrixCell], servers: str | None) -> None:
+    """setnx damages least of all on Redis."""
+    advice = advise_locks(Needs("correctness", "plain", servers), cells, "the table")
+    assert not [choice for choice in advice.recommended if choice.lock in ("setnx", "blpop-default", "pubsub-naive")]
+    assert "setnx" not in advice.sentence and "setnx" in [option.lock for option in advice.options[1:]]
 
 
 def test_for_efficiency_one_server_is_enough(cells: list[MatrixCell]) -> None:

@@ -18,8 +18,10 @@ from lockstorm.matrix.candidates import (
     unpreventable,
 )
 from lockstorm.matrix.remedies import CRASH, EXPERT, cautions, remedies
-from lockstorm.matrix.service_kinds import Costs, compare_kinds
+from lockstorm.matrix.service_kinds import Costs, compare_kinds, simplicity
 from lockstorm.results.matrix_result import MatrixCell
+
+OTHERS_SHOWN = 3
 
 
 def remarks_on(option: Candidate, needs: Needs) -> tuple[str, ...]:
@@ -36,8 +38,14 @@ def remarks_on(option: Candidate, needs: Needs) -> tuple[str, ...]:
     return tuple(remarks)
 
 
+def blocks_after_crash(option: Candidate) -> bool:
+    """A lock that nobody gets any more after its holder has crashed damages little, because it never lets go. It is not
+    recommended for that."""
+    return CRASH in option.stuck
+
+
 def advise_locks(needs: Needs, cells: list[MatrixCell], source: str, costs: Costs | None = None) -> Advice:
-    options = options_for(needs, cells)
+    options = sorted(options_for(needs, cells), key=blocks_after_crash)
     best = best_of(needs, options)
     kinds = compare_kinds(needs, cells, costs or {})
     harmful = sorted({name for option in best for name in option.damaged + option.stuck})
@@ -45,6 +53,7 @@ def advise_locks(needs: Needs, cells: list[MatrixCell], source: str, costs: Cost
         needs=needs,
         source=source,
         sentence=advice_sentence(needs, best, kinds.sentence),
+        answer=answer_lines(needs, best),
         cautions=cautions(needs, best),
         remedies=remedies(needs, best, cells),
         recommended=[Choice(option.lock, option.store) for option in best],
@@ -57,33 +66,42 @@ def advise_locks(needs: Needs, cells: list[MatrixCell], source: str, costs: Cost
     )
 
 
-def advice_sentence(needs: Needs, best: list[Candidate], elsewhere: str) -> str:
-    """The answer in a few sentences: no name without what has to be said about it. `elsewhere`: about other kinds of
-    services, for a reader who has not chosen one."""
-    first = best[0]
+def answer_lines(needs: Needs, best: list[Candidate]) -> list[str]:
+    """The recommended lock, and why, in a line each."""
+    first = min(best, key=simplicity)
     if not first.known:
-        return "Nothing is known about what could be used here."
-    harm = first.stuck if needs.purpose == "efficiency" else first.damaged + first.stuck
-    sentences = [outcome_sentence(needs, best, harm), *cautions(needs, best)]
+        return ["Nothing is known about what could be used here."]
+    efficient = needs.purpose == "efficiency"
+    harm = first.stuck if efficient else first.damaged + first.stuck
+    others = [option.title for option in best if option is not first]
+    same = f" (as good: {names_in_short(others, OTHERS_SHOWN)})" if others else ""
+    kept = "lets the next client in," if efficient else "survives"
+    count, left = len(first.known), unpreventable(harm)
+    what = "scenarios that were played"
+    why = f"Why: it {kept} {'in ' if efficient else ''}{count - len(harm)} of the {count} {what}"
+    if not harm:
+        return [f"Use {first.title}{same}.", f"{why}."]
+    if not left:
+        return [f"Use {first.title}{same}.", f"{why}, and the others can be prevented: {names_in_short(harm)}."]
+    where = "" if needs.servers else " on Redis"
+    return [
+        f"No lock alone is enough here. The closest{where} is {first.title}{same}.",
+        f"{why}. In {len(left)} of the others nobody can prevent the harm: {names_in_short(left, OTHERS_SHOWN)}.",
+    ]
+
+
+def advice_sentence(needs: Needs, best: list[Candidate], elsewhere: str) -> str:
+    """The answer, and in the same breath what has to be said about these locks. `elsewhere`: about other kinds of
+    services, for a reader who has not chosen one."""
+    first, sentences = best[0], answer_lines(needs, best)
+    if not first.known:
+        return sentences[0]
+    sentences += cautions(needs, best)
     if needs.purpose == "efficiency":
         sentences.append("What they do not survive costs work that is done twice.")
-    elif unpreventable(harm):
+    elif unpreventable(first.damaged + first.stuck):
         sentences += [EXPERT] if needs.servers else [EXPERT, elsewhere]
     return " ".join(sentences)
-
-
-def outcome_sentence(needs: Needs, best: list[Candidate], harm: tuple[str, ...]) -> str:
-    kept = "let the next client in" if needs.purpose == "efficiency" else "survived"
-    if not harm:
-        return f"These {kept} in every scenario that was played."
-    if not unpreventable(harm):
-        return f"These {kept} in every scenario but {len(harm)}, which can be prevented."
-    names = names_in_short(dict.fromkeys(option.lock for option in best))
-    where = "" if needs.servers else " on Redis"
-    return (
-        f"Nothing{where} {kept} in every scenario. The closest, {names}, failed in {len(harm)}, "
-        f"and {len(unpreventable(harm))} of these cannot be prevented."
-    )
 
 
 def decisions(cells: list[MatrixCell]) -> list[Decision]:

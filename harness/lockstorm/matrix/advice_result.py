@@ -136,6 +136,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     needs: Needs
     source: str  # of the cells
     sentence: str
+    answer: list[str]  # its beginning: the recommended lock, and why
     cautions: list[str]
     remedies: list[RemedyRow]
     recommended: list[Choice]

@@ -176,7 +176,10 @@ def same_outcome(options: list[Candidate]) -> list[list[Candidate]]:
 def show_advice(console: Console, advice: Advice) -> None:
     titles = [choice.title for choice in advice.recommended]
     recommended = [option for option in advice.options if option.title in titles]
-    console.print(Text(advice.sentence, "bold"))
+    for line in advice.answer:
+        console.print(Text(line, "bold"))
+    if rest := advice.sentence.removeprefix(" ".join(advice.answer)).strip():
+        console.print(Text(rest))
     console.print()
     if recommended:
         console.print(options_table(same_outcome(recommended)), "")
