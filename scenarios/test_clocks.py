@@ -9,6 +9,7 @@ BACK_LEASES = 6  # longer than the bound within which a free lock must be grante
 
 @scenario(
     "clock-jump-server",
+    kind="clock",
     summary="The server's wall clock jumps two leases ahead while a client holds the lock; another wants it.",
     source="antirez 2016: Redis reads the wall clock; matrix of the project, row 5",
     control="the clock stays",
@@ -30,6 +31,7 @@ def test_clock_jump_server(trial: Trial) -> None:
 
 @scenario(
     "clock-back-server",
+    kind="clock",
     summary="The server's wall clock is set back six leases while a client holds the lock, and the client dies.",
     source="matrix of the project, row 6: a key lives as much longer as the clock went back",
     control="the clock stays; the client dies",
@@ -51,6 +53,7 @@ def test_clock_back_server(trial: Trial) -> None:
 
 @scenario(
     "client-clock-ahead",
+    kind="clock",
     summary="A client whose wall clock is two leases ahead wants a lock that another holds.",
     source="ShedLock#231, #132: clients' clocks decide; matrix of the project, row 7",
     control="the client's clock is right",

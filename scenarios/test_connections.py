@@ -8,6 +8,7 @@ NOTICE_MS = 300  # for a waiter to be granted a lock that has become free
 
 @scenario(
     "pooled-sessions",
+    kind="network",
     summary="Clients reach the database through PgBouncer in transaction mode: a client has no session of its own.",
     source="PgBouncer, Features, SQL feature map for pooling modes: session-level advisory locks do not work",
     control="PgBouncer is in session mode",
@@ -29,6 +30,7 @@ def test_pooled_sessions(trial: Trial) -> None:
 
 @scenario(
     "connection-closed",
+    kind="network",
     summary="The connections of a working holder to the lock's servers are closed; it notices only when it releases.",
     source="PostgreSQL documentation, 13.3.5: held until explicitly released or the session ends; idle limits of "
     "load balancers and NAT",

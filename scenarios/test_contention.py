@@ -10,6 +10,7 @@ PART_OF_LEASE = 4  # work is no longer than this part: a lease that ends during 
 
 @scenario(
     "contention",
+    kind="load",
     summary=f"Clients increment a counter under the lock for a while: {CLIENTS} of them for {DURATION_MS / 1000:g} s "
     "unless --clients and --duration say otherwise.",
     source="the workload of every lock benchmark; row 0 of the fault matrix",

@@ -13,6 +13,7 @@ SHORT_LEASE_MS, SHORT_BOUND_MS = 500, 1_000  # `fair` polls every millisecond be
 
 @scenario(
     "crash-holder",
+    kind="client",
     summary="A holder dies before its write; another one wants the lock.",
     source="redisson#2045, #4462 (permits); matrix of the project, row 8: the purpose of the lease",
     control="the holder does not die",
@@ -34,6 +35,7 @@ def test_crash_holder(trial: Trial) -> None:
 
 @scenario(
     "crash-before-expire",
+    kind="client",
     summary="A client dies right after the first answer that gives it the lock, before it sends anything else.",
     source="redis-py#818, laravel/horizon#1738, ShedLock#65: between SETNX and EXPIRE",
     control="the client does not die",
@@ -56,6 +58,7 @@ def test_crash_before_expire(trial: Trial) -> None:
 
 @scenario(
     "dead-waiters",
+    kind="client",
     summary="Of two waiters, the first dies; then the holder releases.",
     source="the Redis articles the project starts from: dead waiters in the fair queue; redisson#1104, #6150",
     control="the waiter does not die",
@@ -76,6 +79,7 @@ def test_dead_waiters(trial: Trial) -> None:
 
 @scenario(
     "dead-waiter-woken",
+    kind="client",
     summary="Of two waiters, the first is cut off; the holder releases, and the wake-up dies with the first waiter.",
     source="matrix of the project, row 17: an element that BLPOP has taken exists only in the client",
     control="the waiter is not cut off and does not die",
@@ -108,6 +112,7 @@ def queue_up(trial: Trial, holder: Client, *waiters: Client) -> None:
 
 @scenario(
     "holder-restarts",
+    kind="client",
     summary="A holder dies and starts again, before its lease or session is over, and acquires; another waits.",
     source="ZooKeeper documentation, Ephemeral Nodes, and etcd documentation, Lease: what a dead client has made lives "
     "until its session or lease ends, also when the client is back",

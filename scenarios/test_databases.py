@@ -9,6 +9,7 @@ LEASE_MS = 5_000
 
 @scenario(
     "database-crash",
+    kind="server",
     summary="The server is killed and comes back at once with all it had committed; a new client wants the lock.",
     source="PostgreSQL documentation, 13.3.5: advisory locks are cleaned up at the end of the session; 30.3, WAL",
     control="the server is not killed",
@@ -29,6 +30,7 @@ def test_database_crash(trial: Trial) -> None:
 
 @scenario(
     "database-pause",
+    kind="server",
     summary="The server is stopped for two leases while a client holds the lock, cannot renew it, and another waits.",
     source="Kleppmann 2016: any process may be paused; the Jepsen tests of etcd stop servers with SIGSTOP",
     control="it is stopped for a tenth of a lease",
@@ -49,6 +51,7 @@ def test_database_pause(trial: Trial) -> None:
 
 @scenario(
     "database-clock-fast",
+    kind="clock",
     summary=f"The server's clock runs {FAST} times as fast; a holder works for half a lease by its own.",
     source="Kleppmann 2016, timing assumptions: a lease is only as good as the clock that it is measured by",
     control="the clock is right",
@@ -68,6 +71,7 @@ def test_database_clock_fast(trial: Trial) -> None:
 
 @scenario(
     "database-failover",
+    kind="replication",
     summary="The replica has not received the last grant when the server is killed and the replica promoted.",
     source="PostgreSQL documentation, 27.2.8: replication is asynchronous, and a crash may lose what was committed",
     control="the replica receives everything, and no server is killed",
@@ -93,6 +97,7 @@ def test_database_failover(trial: Trial) -> None:
 
 @scenario(
     "database-failover-replicated",
+    kind="replication",
     summary="The replica has all that was committed when the server is killed and the replica promoted.",
     source="PostgreSQL documentation, 27.2.8, 27.4: a replica has what was committed, not its master's sessions",
     control="no server is killed",

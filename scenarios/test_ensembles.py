@@ -9,6 +9,7 @@ MISSED_MS = 4_000  # for the others to miss the leader
 
 @scenario(
     "leader-alone",
+    kind="network",
     summary="The leader of three servers is cut off from the other two while a client works; clients still reach it.",
     source="Jepsen on ZooKeeper (2013): a partition that isolates the leader; ZooKeeper's quorums",
     control="the leader is not cut off",
@@ -31,6 +32,7 @@ def test_leader_alone(trial: Trial) -> None:
 
 @scenario(
     "leader-killed",
+    kind="server",
     summary="The leader of three servers is killed while a client works, and is started again when the work is done.",
     source="Jepsen's kills of a leader; Zab (Junqueira, Reed, Serafini 2011): what a majority has is never lost",
     control="no server is killed",
@@ -54,6 +56,7 @@ def test_leader_killed(trial: Trial) -> None:
 
 @scenario(
     "session-clock-fast",
+    kind="clock",
     summary=f"The server's clock runs {FAST} times as fast as its clients'; a holder works for a session by its own.",
     source="Kleppmann 2016, timing assumptions: a session is only as good as the clock that it is measured by",
     control="the server's clock is right",

@@ -17,6 +17,7 @@ BOUND_MS = 5_000  # less than the lease: a lock that stays taken until its lease
 
 @scenario(
     "waiter-expired",
+    kind="client",
     summary="Of two waiters in a queue, the first is paused past its lease; the other is in when the first wakes up.",
     source="etcd-io/etcd#11456; Jepsen: etcd 3.4.3, Locks: a waiter that does not check its own lease",
     control="the pause ends well within the lease",
@@ -65,6 +66,7 @@ def go_on_to(trial: Trial, client: Client, checkpoint: str) -> None:
 
 @scenario(
     "acquire-answer-cut",
+    kind="network",
     summary="The transaction that gives a client the lock is carried out, its answer is lost; the client asks again.",
     source="etcd documentation, API guarantees: a request that times out may have been carried out",
     control="the answer arrives",
@@ -88,6 +90,7 @@ def test_acquire_answer_cut(trial: Trial) -> None:
 
 @scenario(
     "release-answer-cut",
+    kind="network",
     summary="The lock is freed, the answer is lost; another has the lock when its former holder frees it again.",
     source="etcd documentation, API guarantees; redisson#4871, #5000; matrix of the project, row 14",
     control="the answer arrives",
@@ -118,6 +121,7 @@ def test_release_answer_cut(trial: Trial) -> None:
 
 @scenario(
     "server-killed",
+    kind="server",
     summary="The server is killed while a client holds the lock, and is started again with its data.",
     source="Jepsen: etcd 3.4.3 (kill); matrix of the project, row 9: a restart that remembers",
     control="no server is killed",
@@ -141,6 +145,7 @@ def test_server_killed(trial: Trial) -> None:
 
 @scenario(
     "leader-cut-off",
+    kind="network",
     summary="Of three nodes the leader is cut off from the others and from clients while a client holds the lock.",
     source="Jepsen: etcd 3.4.3 (partitions); Kleppmann 2016: for correctness a consensus system",
     control="the leader is not cut off",
@@ -167,6 +172,7 @@ def test_leader_cut_off(trial: Trial) -> None:
 
 @scenario(
     "leader-restarted",
+    kind="server",
     summary="Of three nodes the leader is killed while a client holds the lock, and is started again with its data.",
     source="Jepsen: etcd 3.4.3 (kill); etcd documentation, Failure modes: leader failure",
     control="no server is killed",
@@ -183,6 +189,7 @@ def test_leader_restarted(trial: Trial) -> None:
 
 @scenario(
     "leader-paused",
+    kind="server",
     summary="Of three nodes the leader is stopped while a client holds the lock, until there is another leader.",
     source="Jepsen: etcd 3.4.3 (pause); Kleppmann 2016: any process may be paused",
     control="the leader is not paused",
@@ -213,6 +220,7 @@ def without_leader(trial: Trial, fault: str) -> None:
 
 @scenario(
     "majority-paused",
+    kind="server",
     summary="Of three nodes the two followers are stopped for longer than the lease of a working client.",
     source="etcd documentation, Failure modes: majority failure; a lease ends only by a decision of the majority",
     control="no node is stopped",
@@ -238,6 +246,7 @@ def test_majority_paused(trial: Trial) -> None:
 
 @scenario(
     "holder-in-minority",
+    kind="network",
     summary="A holder and its node are cut off from the other two; another client gets in, and the holder writes late.",
     source="Kleppmann 2016; etcd documentation, Failure modes: network partition, the minority side",
     control="the cut is over well within the lease",

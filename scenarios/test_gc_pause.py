@@ -5,6 +5,7 @@ from lockstorm import ANY_SERVICE, TABLE_STORES, USUAL_STORES, Trial, scenario
 
 @scenario(
     "gc-pause",
+    kind="client",
     summary="A holder is paused past its lease, before its write; another client enters; the first one then writes.",
     source="Kleppmann 2016, How to do distributed locking, the figure of the unsafe lock",
     control="the pause ends well within the lease",
@@ -23,6 +24,7 @@ def test_gc_pause(trial: Trial) -> None:
 
 @scenario(
     "gc-pause-read",
+    kind="client",
     summary="As gc-pause, but client 2 has only read when client 1 wakes up and writes: the late write comes first.",
     source="Junqueira 2015, Note on fencing and distributed locks: mark before acting",
     control="the pause ends well within the lease",

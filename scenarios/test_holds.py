@@ -11,6 +11,7 @@ WORK_MS = 2_000
 
 @scenario(
     "held-again",
+    kind="server",
     summary="A holder's key is lost, no other client waits yet, and the holder acquires again, for three leases.",
     source="redisson#3712: no renewal for a lock that is acquired again after it was lost",
     control="the key stays",
@@ -36,6 +37,7 @@ def test_held_again(trial: Trial) -> None:
 
 @scenario(
     "release-inner-reply-lost",
+    kind="network",
     summary="A client that holds the lock twice releases it once; the answer is lost, and the release is sent again.",
     source="redisson#4871, #5000: an unlock that ran twice",
     control="the answer arrives",
@@ -63,6 +65,7 @@ def test_release_inner_reply_lost(trial: Trial) -> None:
 
 @scenario(
     "waiter-gives-up",
+    kind="client",
     summary="Of two waiters, the first gives up; then the holder releases.",
     source="redisson#5019: a tryLock that timed out stays in the queue",
     control="the first waiter does not give up",
@@ -89,6 +92,7 @@ def test_waiter_gives_up(trial: Trial) -> None:
 
 @scenario(
     "waiter-behind-gives-up",
+    kind="client",
     summary="Of three waiters, the second gives up while the lock is held; the other two are served in their order.",
     source="redisson#5019: a waiter that gives up and its place; the order that a queue promises",
     control="the second waiter does not give up",
@@ -114,6 +118,7 @@ def test_waiter_behind_gives_up(trial: Trial) -> None:
 
 @scenario(
     "refused-acquire",
+    kind="client",
     summary="While another holds the lock, a client tries once, and waits and gives up; nothing of it may be left.",
     source="redisson#5019, #1104: places of clients that gave up; redis.io, Distributed Locks: a client that failed "
     "unlocks all instances",

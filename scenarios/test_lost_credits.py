@@ -8,6 +8,7 @@ WORK_MS = 100
 
 @scenario(
     "lost-credits",
+    kind="load",
     summary=f"An account with {CREDITS} credits is spent by {CREDITS} concurrent requests that each work {WORK_MS} ms.",
     source="the articles on Redis locks that the project starts from: the experiment without and with a lock",
     control="the requests come one after another",

@@ -10,6 +10,7 @@ CACHED = "cached-page"  # a key of the other use of the server
 
 @scenario(
     "evict-leases",
+    kind="server",
     summary="The lock's server is also a cache, and evicts keys with an expiry while a client holds the lock.",
     source="langfuse#15509: volatile-lru evicted the locks; matrix of the project, row 18a",
     control="there is enough memory",
@@ -23,6 +24,7 @@ def test_evict_leases(trial: Trial) -> None:
 
 @scenario(
     "evict-all",
+    kind="server",
     summary="As evict-leases, but the server may evict any key, including counters.",
     source="RedLock.net#101, redisson#6510; matrix of the project, row 18b",
     control="there is enough memory",
@@ -50,6 +52,7 @@ def evict(trial: Trial, policy: str) -> None:
 
 @scenario(
     "evict-idle",
+    kind="server",
     summary="All keys are evicted while the lock is free; then clients want it again.",
     source="matrix of the project, rows 9 and 18b: permits that must be created first",
     control="there is enough memory",
@@ -69,6 +72,7 @@ def test_evict_idle(trial: Trial) -> None:
 
 @scenario(
     "out-of-memory",
+    kind="server",
     summary="The server refuses commands that need memory while a holder releases and another client wants the lock.",
     source="Redis, Key eviction, noeviction; matrix of the project, row 18c",
     control="there is enough memory",
@@ -82,6 +86,7 @@ def test_out_of_memory(trial: Trial) -> None:
 
 @scenario(
     "read-only",
+    kind="server",
     summary="The server takes no writes while a holder releases and another client wants the lock.",
     source="Redis, min-replicas-to-write: what bounds the loss of a failover; matrix of the project",
     control="the server takes writes",

@@ -15,6 +15,7 @@ REFUSED = {"push": "between-check-and-subscribe", "blocking-pop": "between-refus
 
 @scenario(
     "lost-wake-up",
+    kind="network",
     summary="A client waits for a message; the holder releases, and the message is lost.",
     source="Redis, Pub/Sub: at most once; redisson#763, #5761; matrix of the project, row 16",
     control="the message arrives",
@@ -32,6 +33,7 @@ def test_lost_wake_up(trial: Trial) -> None:
 
 @scenario(
     "lost-subscription",
+    kind="network",
     summary="As lost-wake-up, but the subscriber's connection is reset with the message on its way.",
     source="redisson#6026, #2180: subscriptions after a reconnection; matrix of the project, row 16",
     control="the message arrives",
@@ -49,6 +51,7 @@ def test_lost_subscription(trial: Trial) -> None:
 
 @scenario(
     "try-then-wait",
+    kind="client",
     summary="A client is refused, and the holder releases before the client has begun to wait.",
     source="redisson#5761; python-redis-lock PR#32; the Redis articles the project starts from",
     control="the holder releases when the client already waits",
@@ -84,6 +87,7 @@ def holder_and_waiter(trial: Trial) -> tuple[Client, Client]:
 
 @scenario(
     "release-race",
+    kind="client",
     summary="A holder is paused past its lease right before the command that frees the lock; another has it by then.",
     source="redis-py PR#1031, laravel/framework#26213: between GET and DEL; matrix of the project, row 15",
     control="the pause ends well within the lease",
@@ -107,6 +111,7 @@ def test_release_race(trial: Trial) -> None:
 
 @scenario(
     "release-delayed",
+    kind="network",
     summary="The command that frees the lock stays in the network past the lease, until another has the lock.",
     source="redisson#4871, #5066; matrix of the project, row 15: a late release lands after the lock was given again",
     control="the command is late, but its sender still waits for the answer",
@@ -135,6 +140,7 @@ def test_release_delayed(trial: Trial) -> None:
 
 @scenario(
     "release-reply-lost",
+    kind="network",
     summary="The lock is freed, the answer is lost; another has the lock when its former holder frees it again.",
     source="redisson#4871, #5000, #5066; matrix of the project, row 14",
     control="the answer arrives",
@@ -166,6 +172,7 @@ def test_release_reply_lost(trial: Trial) -> None:
 
 @scenario(
     "acquire-reply-lost",
+    kind="network",
     summary="A client is granted the lock, but the answer is lost; it tries again, as others do.",
     source="redisson#1966, #1626, #4178, #5019; matrix of the project, row 13",
     control="the answer arrives",

@@ -7,6 +7,7 @@ WITHIN_MS = 100
 
 @scenario(
     "packet-delay",
+    kind="network",
     summary="A holder's write stays in the network until it has given up, released, and another client has written.",
     source="Kleppmann 2016, Protecting a resource with a lock: packets that GitHub's network kept for 90 seconds",
     control="the write is late, but the holder still waits for its answer",
@@ -30,6 +31,7 @@ def test_packet_delay(trial: Trial) -> None:
 
 @scenario(
     "slow-network-replies",
+    kind="network",
     summary="The answers to an acquiring client take longer than the lease, and the client still waits for them.",
     source="Kleppmann 2016, Making Redlock unsafe: long network delay instead of the pause",
     control="the answers are late, but arrive well within the lease",

@@ -7,6 +7,7 @@ NOTICE_MS = 300  # for a client that was resumed to read its answers
 
 @scenario(
     "pause-after-check",
+    kind="client",
     summary="A holder checks that the lock is still its own, and is paused past its lease before it writes.",
     source="Kleppmann 2016: a check of the expiry just before the write is no fix, since the pause comes after it",
     control="the pause ends well within the lease",
@@ -31,6 +32,7 @@ def test_pause_after_check(trial: Trial) -> None:
 
 @scenario(
     "pause-after-validity-check",
+    kind="client",
     summary="A client is granted the lock, checks its validity, and is paused past its lease before it reads.",
     source='Kleppmann 2016 against antirez 2016, "Is Redlock safe?": the check after the majority\'s answers comes too '
     "early for a pause after it",
@@ -50,6 +52,7 @@ def test_pause_after_validity_check(trial: Trial) -> None:
 
 @scenario(
     "pause-replies-in-flight",
+    kind="client",
     summary="A client acquires and is paused past the lease before it reads the answers; another enters.",
     source="Kleppmann 2016, Making Redlock unsafe, the GC pause; antirez: a client that measures the elapsed "
     "time refuses the grant",
@@ -89,6 +92,7 @@ def accept_or_retry(trial: Trial, one: Client) -> None:
 
 @scenario(
     "pause-replies-clock-back",
+    kind="clock",
     summary="As pause-replies-in-flight, and the client's wall clock is stepped back by as much as the pause took.",
     source="Kleppmann 2016: Redlock needs a clock that does not jump; node-redlock 4 takes Date.now()",
     control="the pause and the step of the clock end well within the lease",
@@ -111,6 +115,7 @@ def test_pause_replies_clock_back(trial: Trial) -> None:
 
 @scenario(
     "delay-before-check",
+    kind="network",
     summary="All messages of an acquiring client are late; it is paused past the lease before its check.",
     source='antirez 2016, "Is Redlock safe?": a delay before the check after the majority\'s answers is harmless',
     control="every message is late, but there is no pause",

@@ -9,6 +9,7 @@ LONG_LEASE_MS, LONG_LEASES = 9_000, 3
 
 @scenario(
     "clock-jump-node",
+    kind="clock",
     summary="The holder has a majority of nodes 1 to 3; the clock of node 3 jumps, and 3 to 5 are another's majority.",
     source="Kleppmann 2016, The dangers of timing assumptions: Redlock's first bad example",
     control="the clock of node 3 stays",
@@ -24,6 +25,7 @@ def test_clock_jump_node(trial: Trial) -> None:
 
 @scenario(
     "drift-split-brain",
+    kind="clock",
     summary="As clock-jump-node, but the clock of node 3 runs three times as fast.",
     source="the Redis articles the project starts from: clock drift lets 1-2-3 and 3-4-5 both win",
     control="the clock of node 3 runs as the others",
@@ -40,6 +42,7 @@ def test_drift_split_brain(trial: Trial) -> None:
 
 @scenario(
     "crash-restart-node",
+    kind="server",
     summary="As clock-jump-node, but node 3 crashes, forgets the lock and is back at once.",
     source="redis.io, Distributed Locks with Redis, Performance, crash recovery and fsync; Kleppmann 2016",
     control="node 3 does not crash",
@@ -55,6 +58,7 @@ def test_crash_restart_node(trial: Trial) -> None:
 
 @scenario(
     "restart-fsync-always",
+    kind="server",
     summary="As crash-restart-node, but every node syncs its append-only file before it answers.",
     source='antirez 2016, "Is Redlock safe?", and redis.io: fsync always, or a delayed restart',
     control="node 3 does not crash",
@@ -88,6 +92,7 @@ def second_majority(trial: Trial, one: Client, two: Client) -> None:
 
 @scenario(
     "delayed-restart",
+    kind="server",
     summary="As crash-restart-node, but node 3 is kept down for a lease.",
     source="redis.io, Distributed Locks with Redis: a node that has crashed stays away for the longest lease",
     control="node 3 does not crash",
@@ -106,6 +111,7 @@ def test_delayed_restart(trial: Trial) -> None:
 
 @scenario(
     "delayed-restart-defeated",
+    kind="server",
     summary="As delayed-restart, but the delay of a lease is measured by a wall clock, and that is stepped.",
     source="Kleppmann 2016: the delay, too, relies on a reasonably accurate measurement of time",
     control="that clock is right",
@@ -144,6 +150,7 @@ def works_on_the_others(trial: Trial, one: Client, two: Client) -> None:
 
 @scenario(
     "extensions-cut",
+    kind="network",
     summary="The work takes three leases; no extension arrives until another client has been in and out.",
     source="RedLock.net#48: an extension that finds another client's lock, and is retried",
     control="the holder is not cut off",
@@ -164,6 +171,7 @@ def test_extensions_cut(trial: Trial) -> None:
 
 @scenario(
     "late-answers",
+    kind="network",
     summary="A client that tries once gets no answer from three of five nodes in time; all five have carried it out.",
     source="redis.io, Distributed Locks: unlock all instances, even those that it believes it was not able to lock",
     control="the answers arrive",

@@ -11,6 +11,7 @@ STEPS = 30  # of a lease, until its watchdog renews
 
 @scenario(
     "work-longer-than-lease",
+    kind="client",
     summary="The work under the lock takes three leases, nothing is paused, and another client wants the lock.",
     source="the Redis articles the project starts from: why the watchdog; redisson#4698; matrix of the project, row 2",
     control="the work is done well within the lease",
@@ -28,6 +29,7 @@ def test_work_longer_than_lease(trial: Trial) -> None:
 
 @scenario(
     "renewal-fails",
+    kind="server",
     summary="The work takes three leases; when the first is two thirds over, the server is busy for a second.",
     source="redisson#2515, #3194, #3332: BUSY stopped the renewal; python-redis-lock's thread; matrix of the project, "
     "row 19",
@@ -49,6 +51,7 @@ def test_renewal_fails(trial: Trial) -> None:
 
 @scenario(
     "renewal-cut",
+    kind="network",
     summary="The work takes three leases; half-way through the first, the server closes its clients' connections.",
     source="redisson#2515, #3194: renewal after a reconnection; matrix of the project, row 19",
     control="the connections stay",
@@ -69,6 +72,7 @@ def test_renewal_cut(trial: Trial) -> None:
 
 @scenario(
     "extend-lost-lock",
+    kind="client",
     summary="A holder is paused past its lease; another has been in and out when it extends the lock, and works on.",
     source="redlock-rb#36, redsync PR#149, RedLock.net#48: an extension that makes a lost lock again; matrix of the "
     "project, row 20",
@@ -95,6 +99,7 @@ def test_extend_lost_lock(trial: Trial) -> None:
 
 @scenario(
     "renewal-overtaken",
+    kind="network",
     summary="A renewal stays in the network until its sender has released the lock, and another has it for a while.",
     source="redlock-rb#36, RedLock.net#48: a late extension; redis-py PR#1031: a read and a write in two commands",
     control="the renewal arrives at once",
@@ -134,6 +139,7 @@ def into_the_hold(trial: Trial, client: Client) -> dict[bytes, int]:
 
 @scenario(
     "renewal-after-release",
+    kind="network",
     summary="A holder releases the lock while the answer to its watchdog's renewal is late; then it must be silent.",
     source="redisson#1966: a watchdog that goes on after the last release",
     control="the answer is not late",

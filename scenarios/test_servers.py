@@ -9,6 +9,7 @@ ELECTION_LEASE_MS = 10_000  # longer than an election, even on a busy machine
 
 @scenario(
     "failover-unreplicated",
+    kind="replication",
     summary="The master fails before the grant has reached its replica; the replica takes over and grants it again.",
     source="redis.io, Distributed Locks with Redis, Why failover-based implementations are not enough",
     control="the grant is replicated before the master fails",
@@ -21,6 +22,7 @@ def test_failover_unreplicated(trial: Trial) -> None:
 
 @scenario(
     "failover-half-replicated",
+    kind="replication",
     summary="One of two replicas has acknowledged the grant to WAIT; the other takes over and grants it again.",
     source="redisson#5256; Redis documentation of WAIT: no strong consistency; matrix of the project, row 10",
     control="the replica that takes over has the grant, too",
@@ -34,6 +36,7 @@ def test_failover_half_replicated(trial: Trial) -> None:
 
 @scenario(
     "failover-clock-ahead",
+    kind="replication",
     summary="The grant is replicated, but the clock of the replica that takes over is more than a lease ahead.",
     source="matrix of the project, row 11: expiry is replicated as an absolute time",
     control="the clock of the replica is right",
@@ -47,6 +50,7 @@ def test_failover_clock_ahead(trial: Trial) -> None:
 
 @scenario(
     "token-counter-failover",
+    kind="replication",
     summary=f"As failover-unreplicated, after {TURNS} turns: the counter loses a step, and two grants have one token.",
     source="Kleppmann 2016: a counter on one node is not enough to give fencing tokens; redis.io, failover",
     control="the grant is replicated before the master fails",
@@ -60,6 +64,7 @@ def test_token_counter_failover(trial: Trial) -> None:
 
 @scenario(
     "failover-sentinel",
+    kind="replication",
     summary="As failover-unreplicated, with three real sentinels that find the master dead and elect a replica.",
     source="Redis documentation of Sentinel: a write that was acknowledged can be lost; redbeat#163, infrahub#9450",
     control="the grant is replicated before the master dies",
@@ -76,6 +81,7 @@ def test_failover_sentinel(trial: Trial) -> None:
 
 @scenario(
     "failover-cluster",
+    kind="replication",
     summary="As failover-unreplicated, in a real cluster of three masters, which elect the dead one's replica.",
     source="Redis Cluster specification, Write safety: there is a window in which acknowledged writes are lost",
     control="the grant is replicated before the master dies",
@@ -133,6 +139,7 @@ def enter(trial: Trial, turns: int = 0) -> tuple[Client, Client]:
 
 @scenario(
     "restart-data-lost",
+    kind="server",
     summary="The server crashes, comes back at once without its data, and grants the lock again.",
     source="Kleppmann 2016; matrix of the project, row 9",
     control="the server keeps an append-only file that it syncs before it answers",
@@ -148,6 +155,7 @@ def test_restart_data_lost(trial: Trial) -> None:
 
 @scenario(
     "token-counter-restart",
+    kind="server",
     summary=f"After {TURNS} turns the server loses its data: the counter begins again, and the newer token is older.",
     source="matrix of the project, row 9; redisson#6510: only eviction removes the counters",
     control="the server keeps an append-only file that it syncs before it answers",
@@ -164,6 +172,7 @@ def test_token_counter_restart(trial: Trial) -> None:
 
 @scenario(
     "flush",
+    kind="server",
     summary="An operator flushes the server while a client holds the lock; another client is granted it.",
     source="an operator's mistake; matrix of the project, row 18: keys that vanish early",
     control="the server is not flushed",
@@ -180,6 +189,7 @@ def test_flush(trial: Trial) -> None:
 
 @scenario(
     "partition-holder",
+    kind="network",
     summary="The holder is cut off from the lock's server for longer than the lease, and still reaches the resource.",
     source="redisson#3636, consul#18271; matrix of the project, row 12",
     control="the cut is healed well within the lease",

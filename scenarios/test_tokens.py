@@ -7,6 +7,7 @@ SMALL, LARGE = 0x1C0FFEE5, 0x7E57AB1E  # two draws of 31 bits; that one is large
 
 @scenario(
     "random-token-order",
+    kind="client",
     summary="The random values of a lock serve as fencing tokens: the paused holder's happens to be the larger one.",
     source="Kleppmann 2016: the random value that Redlock uses is not monotonic; a unique value does not fence",
     control="the pause is over well within the lease, and the draws happen to rise",
@@ -28,6 +29,7 @@ def test_random_token_order(trial: Trial) -> None:
 
 @scenario(
     "random-token-cas",
+    kind="client",
     summary="As gc-pause-read, but only the last reader may write: unique values are compared, not their order.",
     source='antirez 2016, "Is Redlock safe?": a random token and compare-and-set at the resource do as well',
     control="the pause is over well within the lease",

@@ -11,6 +11,7 @@ LEASE_MS = 5_000
 
 @scenario(
     "double-processing",
+    kind="load",
     summary=f"One item of a queue reaches {WORKERS} workers at once; the lock's holder processes it unless it is done.",
     source="the Redis articles the project starts from: several workers process one job",
     control="the item reaches them one after the other",
@@ -39,6 +40,7 @@ def test_double_processing(trial: Trial) -> None:
 
 @scenario(
     "outbox-crash",
+    kind="client",
     summary=f"{PUBLISHERS} publishers dispatch the messages of an outbox; one dies between dispatch and mark.",
     source="Richardson, Transactional outbox: the relay might publish a message more than once",
     control="it dies after its mark",
@@ -72,6 +74,7 @@ def dispatch(publisher: Client) -> bool:
 
 @scenario(
     "thundering-herd",
+    kind="load",
     summary=f"One of {HERD} clients (--clients for another number) holds the lock, all others wait; each must get it.",
     source="the Redis articles the project starts from: 100 waiters, and the commands that one release costs",
     control="one client waits",

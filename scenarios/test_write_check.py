@@ -11,6 +11,7 @@ SERVICES = ("redis", "postgres", "etcd")
 
 @scenario(
     "pause-before-write-check",
+    kind="client",
     summary="A holder is paused past its lease, another client enters; the holder looks at its clock before its write.",
     source="redis.io, Distributed Locks with Redis: mutual exclusion is guaranteed only as long as the client ends its "
     "work within the lock validity time; redsync, Mutex.Until",
@@ -35,6 +36,7 @@ def test_pause_before_write_check(trial: Trial) -> None:
 
 @scenario(
     "pause-after-write-check",
+    kind="client",
     summary="A holder looks at its clock, and is paused past its lease between that and its write; another enters.",
     source="Kleppmann 2016: you cannot fix this problem by inserting a check on the lock expiry just before writing "
     "back to storage",

@@ -46,11 +46,14 @@ def test_a_gate_says_what_mends_the_mistake_and_replaces_nothing(blind: str, tmp
     short = {cell["scenario"]: cell["in_short"] for cell in verdict["cells"]}
     assert short["gc-pause"].endswith("; as any lock with a lease")
     assert short["release-race"].endswith("; a right lock of this kind keeps it")
+    compared = {cell["scenario"]: cell["baseline"] for cell in verdict["cells"]}
+    assert compared["gc-pause"].startswith("As any lock") and compared["release-race"].endswith(CURES["release-race"])
     (lock,) = verdict["locks"]
     assert lock["cures"] == [f"release-race: {CURES['release-race']}"]
     assert lock["advice"]["change"] == ""
     text = lockstorm("gate", "-f", str(policy), cwd=tmp_path).stdout
     assert "replace the lock" not in text and "release-race: Release in one script" in text
+    assert text.index("release-race: A holder is paused") < text.index("gc-pause: A holder")  # its own mistake first
 
 
 def test_each_kind_of_lock_has_a_right_one() -> None:

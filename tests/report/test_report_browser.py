@@ -270,17 +270,35 @@ def test_the_keyboard_walks_the_matrix(chromium: Browser, matrix_page: Path) -> 
         for _ in range(page.locator("input").count() + 1):
             page.keyboard.press("Tab")
         visited = []
-        for row in range(5):
-            for step in range(8):
+        for row in range(8):
+            for step in range(5):
                 visited.append(int(page.get_attribute("td.chosen", "data-cell") or -1))
-                if step < 7:
+                if step < 4:
                     page.keyboard.press("ArrowRight" if row % 2 == 0 else "ArrowLeft")
             page.keyboard.press("ArrowDown")
         assert sorted(visited) == list(range(40))
         page.keyboard.press("Home")
-        assert page.get_attribute("td.chosen", "data-cell") == "32"
-        page.keyboard.press("ArrowLeft")  # the name of the lock is no cell
-        assert page.get_attribute("td.chosen", "data-cell") == "32"
+        assert page.get_attribute("td.chosen", "data-cell") == "7"
+        page.keyboard.press("ArrowLeft")  # the name of the scenario is no cell
+        assert page.get_attribute("td.chosen", "data-cell") == "7"
+
+
+def test_the_keyboard_and_the_filters_respect_the_groups_of_scenarios(chromium: Browser, tmp_path: Path) -> None:
+    names = ("clock-jump-server", "contention", "gc-pause", "packet-delay")
+    path = tmp_path / "matrix.json"
+    path.write_text(json.dumps({"cells": [{**CELL, "scenario": name} for name in names]}))
+    with visit(chromium, page_of(path)) as seen:
+        page = seen.page
+        shown = page.locator("tr.kind:visible")
+        assert [each.split(" ")[0] for each in shown.all_inner_texts()] == ["client", "network", "clock", "load"]
+        page.locator("td[data-cell='2']").click()
+        walked = []
+        for _ in names:
+            walked.append(page.get_attribute("td.chosen", "data-cell"))
+            page.keyboard.press("ArrowDown")
+        assert walked == ["2", "3", "0", "1"]
+        page.locator("input[name=words]").fill("packet")
+        assert [each.split(" ")[0] for each in shown.all_inner_texts()] == ["network"]
 
 
 # --- how it looks ---

@@ -2,23 +2,32 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_json
+from lockstorm.base.paths import runnable
 from lockstorm.report import library_grid
+from lockstorm.report.cell_grid import GridCell
 from lockstorm.report.diagram_page import diagram_picture
+from lockstorm.report.matrix_page import grid_cell, scenario_kinds, survival_sentence
 from lockstorm.report.report import write
 from lockstorm.report.report_source import read_recorded
 from lockstorm.report.templates import HERE, ICONS
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.report.window import ROWS_USUAL
 from lockstorm.results.campaign_result import CampaignResult, EntryState
-from lockstorm.results.gate_verdict import GateCell, GateVerdict, PolicyDigest
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, LockAdvice, PolicyDigest
+from lockstorm.results.matrix_result import MatrixCell
+from lockstorm.scenario.attached_play import attached_scenarios
+from lockstorm.scenario.scenario import KINDS, scenarios
 from tests.helpers.support import lockstorm
 
 HISTORIES = sorted((paths.ROOT / "tests" / "histories").glob("*.jsonl"))
@@ -131,8 +140,48 @@ def test_the_page_of_a_kept_run_has_the_words_of_the_gate(tmp_path: Path) -> Non
     assert "was interrupted, or it is still running" in refused("report", str(run))
     write_json(run / "verdict.json", FAILED)
     page = written(run)
-    assert "What the gate found" in page and "Not safe: of 1 cases 1 failed" in page
+    assert "Is set-nx-px safe?" in page and "Not safe: of 1 cases 1 failed" in page
     assert "Not as the policy asks: data was damaged" in page and "expected <b>" not in page
+
+
+BASELINE = "A right lock of this kind keeps integrity here (set-nx-px): the mistake is this lock's. Use `one` script."
+ADVICE = "Use a lock that works as fenced."
+
+
+def of_gate(scenario: str, **changed: Any) -> GateCell:
+    fields = {"scenario": scenario, "happened": f"Story of {scenario}.", "matters": "Data was damaged."}
+    return structs.replace(FAILED.cells[0], **{**fields, "replay": f"lockstorm run {scenario} --lock mine", **changed})
+
+
+def test_the_page_of_a_gate_opens_on_the_first_failure_with_its_advice(history: Path, tmp_path: Path) -> None:
+    """A mistake of the lock's own precedes what breaks any lock; then the other cases, then the table by kind."""
+    trials = tmp_path / "run" / "trials"
+    trials.mkdir(parents=True)
+    (tmp_path / "run" / "run.json").write_text("{}")
+    shutil.copy(history, trials / "mine.1.history")
+    passed = {"outcome": "passed", "ok": True, "violated": [], "result": "holds", "happened": "", "matters": ""}
+    unclear = {**passed, "outcome": "inconclusive", "ok": False, "result": "inconclusive", "sentence": "No server."}
+    cells = [
+        of_gate("clock-jump-server", baseline="As any lock with a lease (set-nx-px): yours is not worse."),
+        of_gate("contention", **unclear),
+        of_gate("gc-pause", **passed),
+        of_gate("release-race", baseline=BASELINE, shown="mine.1"),
+    ]
+    advice = LockAdvice("fenced", "open", [], ADVICE, "[[lock]]\n")
+    lock = GateLock("set-nx-px", "open", ["integrity"], 1, None, advice, [], [f"release-race: {BASELINE[-17:]}"])
+    write_json(tmp_path / "run" / "verdict.json", structs.replace(FAILED, cells=cells, locks=[lock]))
+    page = written(tmp_path / "run")
+    order = [
+        *("Not safe", "Story of release-race", "the mistake is this lock&#39;s. Use <code>one</code> script."),
+        *("Why it matters", ADVICE, f"{runnable('lockstorm run release-race')} --lock mine</code>", "<figure"),
+        *("The other 2 cases that are", "Story of clock-jump-server", "As any lock with a lease", "No server."),
+        *('<th scope="rowgroup"', ">client ", ">clock ", ">load "),
+        "Of 4 cases: 1 passed, 2 failed, 1 inconclusive",
+    ]
+    places = [page.find(words) for words in order]
+    assert -1 not in places and places == sorted(places), dict(zip(order, places, strict=True))
+    assert page.count(ADVICE) == 1 and page.count("<figure") == 1
+    assert "report" in page and f"{trials / 'mine.1.history'}</code>" in page
 
 
 CAMPAIGN = CampaignResult(
@@ -242,8 +291,56 @@ def test_a_matrix_shows_every_cell(tmp_path: Path) -> None:
     matrix = tmp_path / "matrix.json"
     matrix.write_text(json.dumps({"time": "virtual", "cells": cells, "ok": True}))
     page = written(matrix)
-    assert "All 2 cells are as expected" in page
+    assert "Which lock survives what?" in page and "set-nx-px survives 1 of 2 scenarios" in page
+    assert "all 2 cells are as expected" in page
     assert page.count("data-cell=") == 2
+
+
+def test_a_matrix_says_which_lock_survives_what() -> None:
+    def made(lock: str, result: str, store: str = "open", number: int = 0) -> GridCell:
+        cell = {**CELL, "lock": lock, "store": store, "scenario": f"scenario-{number}", "result": result}
+        return grid_cell(msgspec.convert(cell, MatrixCell))
+
+    two = [made("fenced", "fenced", "fence-writes"), made("fenced", "stuck", "fence-writes", 1), made("setnx", "holds")]
+    assert survival_sentence(two) == (
+        "fenced with fence-writes survives 1 of 2 scenarios; setnx survives 1 of 1 scenarios"
+    )
+    others = [
+        made("none", "violated"),
+        made("redlock", "inconclusive"),
+        made("pg", "holds"),
+        made("pg", "holds", "open", 1),
+    ]
+    assert survival_sentence([*two, *others]) == (
+        "Of 3 choices of lock and store with a verdict in 1 or more scenarios, pg survives 2 of 2 scenarios, and "
+        "fenced with fence-writes survives 1 of 2 scenarios"
+    )
+    assert survival_sentence([made(name, "inconclusive") for name in "abcd"]) == (
+        "No verdict was possible for any of 4 locks"
+    )
+
+
+def test_every_scenario_has_a_kind_by_which_tables_are_grouped() -> None:
+    assert {each.kind for each in {**attached_scenarios(), **scenarios()}.values()} == set(KINDS)
+    named = [
+        grid_cell(msgspec.convert({**CELL, "scenario": name}, MatrixCell)) for name in ("gc-pause", "storm-x", "y")
+    ]
+    assert scenario_kinds(named) == {"gc-pause": "client", "storm-x": "storm", "y": "other"}
+
+
+def test_a_history_page_says_what_plays_it_again(history: Path, tmp_path: Path) -> None:
+    """Also with options that no other parameter of the history names."""
+    assert f"{runnable('lockstorm run gc-pause')} --lock set-nx-px --seed 1 --time virtual</dd>" in written(history)
+    for words in (
+        ["run", "gc-pause", "--lock", "set-nx-px", "--seed", "7", "--time", "virtual", "--lease", "20s", "--control"],
+        ["storm", "--lock", "set-nx-px", "--faults", "pause-client", "--seed", "2", "--duration", "1s"],
+    ):
+        other = tmp_path / f"{words[0]}.history"
+        lockstorm(*words, "-q", "-o", str(other))
+        assert f"{runnable('lockstorm')} {' '.join(words)}</dd>" in written(other)
+    by_hand = paths.ROOT / "tests" / "histories" / "overlap.jsonl"
+    (tmp_path / "overlap.jsonl").write_text(by_hand.read_text().partition("\n")[2])
+    assert "<dt>again" not in written(tmp_path / "overlap.jsonl")
 
 
 def test_a_matrix_names_what_is_not_as_expected(tmp_path: Path) -> None:

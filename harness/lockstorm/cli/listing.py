@@ -17,6 +17,7 @@ class ScenarioEntry(msgspec.Struct, frozen=True):
     """A scenario as `lockstorm scenarios --json` lists it."""
 
     name: str
+    kind: str  # what fails in it
     summary: str
     needs: list[str]
     times: list[str]

@@ -98,7 +98,6 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
     happened = ""
     if shown_job and shown and violated:
         happened = what_happened(case.scenario, shown_job.request.control, shown, violated)
-        happened = " ".join(filter(None, (happened, shown.baseline)))
     return GateCell(
         lock=case.lock.name,
         store=case.lock.store,
@@ -116,6 +115,7 @@ def judge_case(policy: Policy, case: Case, played: Played, today: datetime.date,
         in_short="; ".join(filter(None, (in_short, effects_sentence(deployed, always=False)))),
         deployment=deployed,
         happened=happened,
+        baseline=(shown.baseline if shown else None) or "",
         matters=why_it_matters(violated),
         reason=known_reason(case),
         accepted=[acceptance_text(each) for each in matching if set(each.properties) & set(violated)],

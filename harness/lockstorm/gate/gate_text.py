@@ -9,9 +9,10 @@ from rich.text import Text
 
 from lockstorm.base.paths import runnable
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
-from lockstorm.gate.messages import what_to_do, why_it_matters
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict
+from lockstorm.gate.messages import why_it_matters
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
 from lockstorm.results.verdict import played_again_words
+from lockstorm.scenario.baseline import is_own_mistake
 
 MARK = {PASSED: "✓", ACCEPTED: "~", FAILED: "✗", INCONCLUSIVE: "?", NOT_JUDGED: "·"}
 STYLE = {PASSED: "green", ACCEPTED: "cyan", FAILED: "bold red", INCONCLUSIVE: "yellow", NOT_JUDGED: "dim"}
@@ -50,8 +51,9 @@ def cells_table(cells: list[GateCell]) -> Table:
 
 
 def show_failed(console: Console, failed: list[GateCell], lock: GateLock) -> None:
-    """The scenarios that break this lock, what they harm, and what to do about it."""
-    stories = [f"{cell.scenario}: {cell.happened}" for cell in failed[:STORIES_MOST]]
+    """The scenarios that break this lock, its own mistakes first; what they harm, and what to do about it."""
+    failed = sorted(failed, key=lambda cell: not is_own_mistake(cell.baseline))
+    stories = [f"{cell.scenario}: {cell.in_full}" for cell in failed[:STORIES_MOST]]
     if len(failed) > STORIES_MOST:
         stories.append(f"And {len(failed) - STORIES_MOST} more, in the list above.")
     harms = dict.fromkeys(name for cell in failed for name in cell.violated)

@@ -4,8 +4,8 @@ import xml.etree.ElementTree as ElementTree
 
 from lockstorm.base.xml_text import xml_text
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED
-from lockstorm.gate.messages import as_sentence, what_to_do
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, UnjudgedProperty
+from lockstorm.gate.messages import as_sentence
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, UnjudgedProperty, what_to_do
 
 
 def as_junit(verdict: GateVerdict) -> str:
@@ -56,7 +56,7 @@ def case_element(suite: str, cell: GateCell, lock: GateLock) -> ElementTree.Elem
 
 
 def failure_text(cell: GateCell, lock: GateLock) -> str:
-    lines = [f"What happened: {cell.happened}", f"Why it matters: {cell.matters}"]
+    lines = [f"What happened: {cell.in_full}", f"Why it matters: {cell.matters}"]
     if cell.reason:
         lines.append(f"Why this lock: {as_sentence(cell.reason)}")
     lines += [f"What to do: {paragraph}" for paragraph in what_to_do(lock)]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from lockstorm.base.text_template import text_template
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
-from lockstorm.gate.messages import what_to_do
-from lockstorm.results.gate_verdict import GateVerdict
+from lockstorm.results.gate_verdict import GateVerdict, what_to_do
 
 TEMPLATE = Path(__file__).with_name("summary.md.j2")
 MARKS = {PASSED: "✅", ACCEPTED: "☑️", FAILED: "❌", INCONCLUSIVE: "❔", NOT_JUDGED: "▫️"}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from lockstorm.results.gate_verdict import GateLock
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.scenario import scenarios
 
@@ -68,20 +67,3 @@ def short_message(violated: Iterable[str]) -> str:
 
 def why_it_matters(violated: Iterable[str]) -> str:
     return " ".join(MATTERS[name] for name in sort_properties(violated))
-
-
-def what_to_do(lock: GateLock) -> list[str]:
-    """Advice about a lock of a verdict, in paragraphs: what mends its mistakes, an alternative, and what prevents the
-    scenarios that remain."""
-    paragraphs = [*lock.cures, *([lock.advice.text] if lock.advice else [])]
-    if lock.prevention:
-        other = "this choice does not help" if lock.advice else "no other choice that lockstorm knows helps"
-        kept = "; ".join(f"{each.scenario} ({each.text})" for each in lock.prevention)
-        paragraphs.append(
-            f"Against these {other}; what would prevent each is given in brackets: {kept}. Leave a scenario out if it "
-            "cannot happen to you ([scenarios] skip in the policy); accept it until a day if you can live with it "
-            "([[accept]])."
-        )
-    return paragraphs or [
-        "No other choice that lockstorm knows is known to do better here: the trial shows what happened."
-    ]

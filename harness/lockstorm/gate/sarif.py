@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE
 from lockstorm.gate.gate_policy import used_place
-from lockstorm.gate.messages import MATTERS, SHORT, sort_properties, what_to_do
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict
+from lockstorm.gate.messages import MATTERS, SHORT, sort_properties
+from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -77,7 +77,7 @@ def results_of(cell: GateCell, lock: GateLock, place: SarifObject, index: dict[s
     advice = "".join(f" What to do: {paragraph}" for paragraph in what_to_do(lock)) if level == "error" else ""
     found = []
     for name in sort_properties(cell.violated):
-        text = f"{cell.lock}, {cell.scenario}: {SHORT[name]}. {cell.happened} {MATTERS[name]}{advice}"
+        text = f"{cell.lock}, {cell.scenario}: {SHORT[name]}. {cell.in_full} {MATTERS[name]}{advice}"
         found.append(sarif_result(cell, place, index, name.replace("_", "-"), level, text))
     return found
 

@@ -1,7 +1,7 @@
 """A campaign as a page: a row for each entry, and what has come of the chosen one beside it. Its input is the
 campaign's campaign.json."""
 
-from lockstorm.report.matrix_page import Grid, GridCell
+from lockstorm.report.cell_grid import Grid, GridCell
 from lockstorm.results.campaign_result import CampaignResult, EntryState
 
 WORDS = {

@@ -9,6 +9,7 @@ from lockstorm.report.templates import render, svg_text
 from lockstorm.report.window import ROWS_USUAL, Gap, lines_of, shown_rows
 
 Fields = list[tuple[str, str]]
+OF_ONE = ("file", "again")  # facts that always differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +119,6 @@ def _event(subject: Subject, row: Row) -> PageEvent:
 def _differences(subjects: Sequence[Subject]) -> list[tuple[str, list[str]]]:
     """Properties and facts in which subjects differ; "not judged" for one that lacks it."""
     known = [each.statuses | dict(each.facts) for each in subjects]
-    names = dict.fromkeys(name for each in known for name in each if name != "file")
+    names = dict.fromkeys(name for each in known for name in each if name not in OF_ONE)
     rows = [(name, [each.get(name, "not judged") for each in known]) for name in names]
     return [(name, values) for name, values in rows if len(set(values)) > 1]

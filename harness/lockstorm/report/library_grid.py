@@ -1,7 +1,7 @@
 """The libraries as a page: a row for each adapter, a column for each promise, and the details of the chosen cell. Its
 input is what `lockstorm libraries --json` prints."""
 
-from lockstorm.report.matrix_page import Grid, GridCell
+from lockstorm.report.cell_grid import Grid, GridCell
 from lockstorm.results.library_table import LibraryTable, ListedFigures, ListedLibrary
 
 WORDS = {

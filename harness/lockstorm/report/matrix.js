@@ -4,6 +4,7 @@
 const grid = document.querySelector(".grid");
 const panel = document.querySelector(".panel");
 const filters = document.querySelector(".filters");
+const launcher = document.querySelector("[data-launcher]").dataset.launcher;
 const cells = JSON.parse(document.querySelector(".cells").textContent);
 const boxes = [...grid.querySelectorAll("td[data-cell]")];
 let chosen = null;
@@ -16,18 +17,23 @@ function element(tag, text = "", style = "") {
 }
 
 function command(words) {
-  const line = element("div", "", "command"), code = element("code", words), copy = element("button", "Copy", "copy");
+  const line = element("div", "", "command"), copy = element("button", "Copy", "copy");
   copy.type = "button";
+  line.append(element("code", launcher + words.replace(/^lockstorm/, "")), copy);
+  letCopy(line);
+  return line;
+}
+
+function letCopy(line) {
+  const code = line.querySelector("code"), copy = line.querySelector("button");
   copy.onclick = async () => {
     try {
-      await navigator.clipboard.writeText(words);
+      await navigator.clipboard.writeText(code.textContent);
       copy.textContent = "Copied";
     } catch { // some browsers refuse this to a local file: the reader can copy the selection
       getSelection().selectAllChildren(code);
     }
   };
-  line.append(code, copy);
-  return line;
 }
 
 function details(cell) {
@@ -48,8 +54,8 @@ function details(cell) {
   parts.push(table);
   if (cell.reason) parts.push(element("p", cell.reason));
   for (const [name, text] of cell.more ?? []) parts.push(element("p", name, "hint"), element("p", text));
-  if (cell.replay) parts.push(element("p", "Again:", "hint"), command("./" + cell.replay));
-  if (cell.control_replay) parts.push(element("p", "Its control, without the fault:", "hint"), command("./" + cell.control_replay));
+  if (cell.replay) parts.push(element("p", "Again:", "hint"), command(cell.replay));
+  if (cell.control_replay) parts.push(element("p", "Its control, without the fault:", "hint"), command(cell.control_replay));
   return parts;
 }
 
@@ -72,9 +78,9 @@ function walk(down, across) {
   for (;;) {
     row += down;
     column += across;
-    const box = row > 0 && grid.rows[row]?.cells[column];
-    if (!box || column < 1) return;
-    if ("cell" in box.dataset && !box.hidden && !box.parentElement.hidden) return choose(box, true);
+    const line = row > 0 && grid.rows[row], box = line && line.cells[column];
+    if (!line || column < 1 || (across && !box)) return;
+    if (box && "cell" in box.dataset && !box.hidden && !box.parentElement.hidden) return choose(box, true);
   }
 }
 
@@ -104,8 +110,12 @@ function filter() {
     columns.add(box.cellIndex);
     rows.add(box.parentElement);
   }
+  for (const group of grid.tBodies) {
+    for (const row of group.rows) row.hidden = !rows.has(row);
+    const head = group.querySelector(".kind");
+    if (head) head.hidden = [...group.rows].every((row) => row.hidden);
+  }
   for (const row of grid.rows) {
-    if (row.rowIndex > 0) row.hidden = !rows.has(row);
     for (const box of row.cells) if (box.cellIndex > 0) box.hidden = !columns.has(box.cellIndex);
   }
   const first = boxes.find((box) => !box.hidden && !box.parentElement.hidden);
@@ -127,5 +137,6 @@ grid.addEventListener("keydown", (press) => {
   press.preventDefault();
   keys[press.key]();
 });
+document.querySelectorAll(".story .command").forEach(letCopy);
 filters.addEventListener("input", filter);
 filter();

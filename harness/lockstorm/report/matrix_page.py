@@ -1,12 +1,11 @@
-"""A matrix, or the results of a gate, as a page: a row for each lock, a column for each scenario, and the details of
-the chosen cell beside them. The page of lock libraries is the same grid (library_grid.py)."""
+"""A matrix as a page: which lock survives what? A column for each lock, and the scenarios in groups by what fails."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
-from lockstorm.report.templates import ICONS, render
-from lockstorm.results.gate_verdict import GateCell, GateVerdict
+from lockstorm.report.cell_grid import Grid, GridCell
 from lockstorm.results.matrix_result import MatrixCell, MatrixResult
+from lockstorm.scenario.attached_play import attached_scenarios
+from lockstorm.scenario.scenario import KINDS, scenarios
 
 WORDS = {
     "holds": "nothing was violated",
@@ -15,89 +14,53 @@ WORDS = {
     "stuck": "a client was left waiting, or the lock left something behind",
     "inconclusive": "no verdict was possible",
 }
+SURVIVED = ("holds", "fenced")
+NO_LOCK = "none"  # the lock without exclusion
+STORM, OTHER = "storm", "other"
+KIND_WORDS = {**KINDS, STORM: "random faults while clients work", OTHER: ""}
+LISTED_MOST = 3  # locks that the sentence names one by one
+ODD_WORD = "not as expected"
 
 
-@dataclass(frozen=True, kw_only=True)
-class GridCell:
-    """A cell as matrix.js shows it. Its row is `lock` and `store`, its column `scenario`."""
-
-    lock: str
-    store: str
-    scenario: str
-    result: str  # of the grid's words
-    sentence: str
-    reason: str
-    replay: str
-    odd: bool  # a mark shows it
-    mismatch: str  # why it is odd
-    expected: str = ""
-    control: str = ""
-    control_expected: str = ""
-    control_replay: str = ""
-    more: tuple[tuple[str, str], ...] = ()  # titles and texts
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """A page with filters."""
-
-    title: str
-    sentence: str
-    exit: int  # 0, 1, 3: the colour of the sentence
-    words: Mapping[str, str]  # the results, and what each means
-    icons: Mapping[str, str] = field(default_factory=lambda: ICONS)  # of the results
-    cells: list[GridCell]
-    odd_word: str  # what the mark means
-    only_odd: str  # the label of the filter for it
-    axes: str = "Locks down, scenarios across"
-    searched: str = "lock or scenario"
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    column_words: Mapping[str, str] = field(default_factory=dict)  # what a column means, by its name
-
-
-def grid_page(grid: Grid) -> str:
-    cells = grid.cells
-    rows = {(cell.lock, cell.store) for cell in cells}
-    return render(
-        "matrix.html.j2",
-        title=grid.title,
-        script="matrix.js",
-        grid=grid,
-        scenarios=list(dict.fromkeys(cell.scenario for cell in cells)),
-        locks=sorted(rows, key=lambda pair: (pair[0], pair[1] != "open", pair)),
-        at={(cell.lock, cell.store, cell.scenario): number for number, cell in enumerate(cells)},
-        counts={result: sum(cell.result == result for cell in cells) for result in grid.words},
-        odd=sum(cell.odd for cell in cells),
-    )
-
-
-def matrix_grid(matrix: MatrixResult | GateVerdict) -> Grid:
+def matrix_grid(matrix: MatrixResult) -> Grid:
     cells = [grid_cell(cell) for cell in matrix.cells]
-    facts = []
-    if isinstance(matrix, MatrixResult) and matrix.time:  # not the table of expected verdicts
-        facts = [("time", matrix.time), ("seed", str(matrix.seed)), ("repeat", str(matrix.repeat))]
-    odd_word = ODD_WORDS[isinstance(matrix, GateVerdict)]
+    odd = sum(cell.odd for cell in cells)
+    facts = [("compared with the expected verdicts", matrix_sentence(matrix))] if cells else []
+    if matrix.time:  # not the table of expected verdicts
+        facts += [("time", matrix.time), ("seed", str(matrix.seed)), ("repeat", str(matrix.repeat))]
     return Grid(
-        title="What the gate found" if isinstance(matrix, GateVerdict) else "Every lock against every scenario",
-        sentence=matrix_sentence(matrix),
-        exit=1 if any(cell.odd for cell in cells) else 0 if cells else 3,
+        title="Which lock survives what?",
+        sentence=survival_sentence(cells),
+        exit=1 if odd else None if cells else 3,
         words=WORDS,
         cells=cells,
-        odd_word=odd_word,
-        only_odd=f"only what is {odd_word}",
+        odd_word=ODD_WORD,
+        only_odd=f"only what is {ODD_WORD}",
+        axes="Scenarios down, locks across",
         facts=facts,
+        column_words=scenario_words(cells),
+        kinds=scenario_kinds(cells),
+        kind_words=KIND_WORDS,
+        totals={pair: f"{survived}/{judged}" for pair, (survived, judged) in survivals(cells).items()},
     )
 
 
-ODD_WORDS = {False: "not as expected", True: "not as the policy asks"}  # True: of the gate
+def scenario_kinds(cells: Iterable[GridCell]) -> dict[str, str]:
+    """The kind of each scenario, by its name."""
+    known = {**attached_scenarios(), **scenarios()}
+    return {
+        name: (known[name].kind if name in known else STORM if name.startswith(f"{STORM}-") else "") or OTHER
+        for name in {cell.scenario for cell in cells}
+    }
 
 
-def grid_cell(cell: MatrixCell | GateCell) -> GridCell:
-    is_gate = isinstance(cell, GateCell)
-    why = (
-        cell.in_short if isinstance(cell, GateCell) else "" if cell.expected else "no result is expected for this cell"
-    )
-    mismatch = "" if cell.ok else f"{ODD_WORDS[is_gate].capitalize()}{f': {why}' if why else ''}"
+def scenario_words(cells: Iterable[GridCell]) -> dict[str, str]:
+    known = {**attached_scenarios(), **scenarios()}
+    return {cell.scenario: known[cell.scenario].summary for cell in cells if cell.scenario in known}
+
+
+def grid_cell(cell: MatrixCell) -> GridCell:
+    why = "" if cell.expected else "no result is expected for this cell"
     return GridCell(
         lock=cell.lock,
         store=cell.store or "",
@@ -107,7 +70,7 @@ def grid_cell(cell: MatrixCell | GateCell) -> GridCell:
         reason=cell.reason or "",
         replay=cell.replay or "",
         odd=not cell.ok,
-        mismatch=mismatch,
+        mismatch="" if cell.ok else f"{ODD_WORD.capitalize()}{f': {why}' if why else ''}",
         expected=cell.expected or "",
         control=cell.control or "",
         control_expected=cell.control_expected or "",
@@ -115,12 +78,42 @@ def grid_cell(cell: MatrixCell | GateCell) -> GridCell:
     )
 
 
-def matrix_sentence(matrix: MatrixResult | GateVerdict) -> str:
-    if isinstance(matrix, GateVerdict):
-        return matrix.sentence
-    odd = sum(not cell.ok for cell in matrix.cells)
-    if not matrix.cells:
+def survivals(cells: Iterable[GridCell]) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many scenarios each lock with its store survives, and how many have a verdict."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for cell in cells:
+        survived, judged = found.get((cell.lock, cell.store), (0, 0))
+        is_judged = cell.result != "inconclusive"
+        found[cell.lock, cell.store] = (survived + (cell.result in SURVIVED), judged + is_judged)
+    return found
+
+
+def survival_sentence(cells: list[GridCell]) -> str:
+    """Which lock survives what, in one sentence: each lock of a few, else the best and the worst of those that are
+    judged in half as many scenarios as any."""
+    if not cells:
         return "The matrix is empty"
+    found = survivals(cells)
+
+    def words(pair: tuple[str, str]) -> str:
+        store = f" with {pair[1]}" if pair[1] not in ("", "open") else ""
+        return f"{pair[0]}{store} survives {found[pair][0]} of {found[pair][1]} scenarios"
+
+    if len(found) <= LISTED_MOST:
+        return "; ".join(map(words, found))
+    least = max(1, max(judged for _, judged in found.values()) // 2)
+    ranked = sorted(
+        (pair for pair in found if pair[0] != NO_LOCK and found[pair][1] >= least),
+        key=lambda pair: (-found[pair][0] / found[pair][1], -found[pair][1], pair),
+    )
+    if not ranked:
+        return f"No verdict was possible for any of {len(found)} locks"
+    choices = f"Of {len(ranked)} choices of lock and store with a verdict in {least} or more scenarios"
+    return f"{choices}, {words(ranked[0])}, and {words(ranked[-1])}"
+
+
+def matrix_sentence(matrix: MatrixResult) -> str:
+    odd = sum(not cell.ok for cell in matrix.cells)
     if odd:
-        return f"{odd:,} of {len(matrix.cells):,} cells {'is' if odd == 1 else 'are'} not as expected"
-    return f"All {len(matrix.cells):,} cells are as expected"
+        return f"{odd:,} of {len(matrix.cells):,} cells {'is' if odd == 1 else 'are'} {ODD_WORD}"
+    return f"all {len(matrix.cells):,} cells are as expected"

@@ -8,13 +8,16 @@ import msgspec
 from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
 from lockstorm.report.campaign_page import campaign_grid
+from lockstorm.report.cell_grid import grid_page
 from lockstorm.report.diagram import Diagram
 from lockstorm.report.diagram_page import Fields, Subject, diagram_page, diagram_picture
+from lockstorm.report.gate_page import gate_page
 from lockstorm.report.library_grid import libraries_grid
-from lockstorm.report.matrix_page import grid_page, matrix_grid
+from lockstorm.report.matrix_page import matrix_grid
 from lockstorm.report.report_source import Recorded, read_recorded, read_source, table_word
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.results.campaign_result import CampaignResult
+from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.library_table import LibraryTable
 
 
@@ -65,6 +68,9 @@ def write(
         return WrittenReport(write_subjects(subjects, page, picture, limit, around), subjects[0].sentence)
     if against or picture or around is not None:
         raise UsageError(f"{source} is a {table_word(made)}: AGAINST, --svg and --around are for histories")
+    if isinstance(made, GateVerdict):
+        trials = (source if source.is_dir() else source.parent) / "trials"
+        return WrittenReport([save(page, gate_page(made, trials, limit))] if page else [], made.sentence)
     match made:
         case LibraryTable():
             grid = libraries_grid(made)

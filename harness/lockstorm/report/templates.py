@@ -28,6 +28,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["script_json"] = script_json
+    made.filters["ticked"] = ticked
     return made
 
 
@@ -66,6 +67,12 @@ def script_json(value: object) -> Markup:
     """JSON without `<` and `&`: no value can end the script element that contains it."""
     text = json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))
+
+
+def ticked(text: str) -> Markup:
+    """A text whose parts between backticks are code."""
+    parts = enumerate(xml_text(text).split("`"))
+    return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in parts)
 
 
 def plain_style() -> str:

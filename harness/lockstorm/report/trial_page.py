@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from lockstorm.base.paths import runnable
 from lockstorm.report.diagram import Row
 from lockstorm.report.diagram_page import Fields, Subject
 from lockstorm.report.history_model import diagram_of
@@ -9,6 +10,7 @@ from lockstorm.report.report_source import Recorded, parameters_of
 from lockstorm.results.event import Event
 from lockstorm.results.properties import is_asked
 from lockstorm.results.verdict import Verdict
+from lockstorm.scenario.play import recorded_command
 
 RECORD_FIELDS = ("kind", "outcome", "actor", "name", "object", "op", "grant", "token", "value", "extra", "flags")
 LEFT_OUT = (None, 0, "unknown")  # the values of fields that a record leaves out
@@ -64,7 +66,9 @@ def _facts(recorded: Recorded) -> Fields:
         "a failed release is read as": verdict.policy.release,
         "file": recorded.name,
     }
-    return [(name, str(fact)) for name, fact in facts.items() if fact is not None]
+    shown = [(name, str(fact)) for name, fact in facts.items() if fact is not None]
+    again = recorded_command(parameters)
+    return [*shown, ("again", runnable(again))] if again else shown
 
 
 def _fields(row: Row) -> Fields:

@@ -59,6 +59,23 @@ class GateLock(msgspec.Struct, frozen=True):
     ] = []
 
 
+def what_to_do(lock: GateLock) -> list[str]:
+    """Advice about a lock of a verdict, in paragraphs: what mends its mistakes, an alternative, and what prevents the
+    scenarios that remain."""
+    paragraphs = [*lock.cures, *([lock.advice.text] if lock.advice else [])]
+    if lock.prevention:
+        other = "this choice does not help" if lock.advice else "no other choice that lockstorm knows helps"
+        kept = "; ".join(f"{each.scenario} ({each.text})" for each in lock.prevention)
+        paragraphs.append(
+            f"Against these {other}; what would prevent each is given in brackets: {kept}. Leave a scenario out if it "
+            "cannot happen to you ([scenarios] skip in the policy); accept it until a day if you can live with it "
+            "([[accept]])."
+        )
+    return paragraphs or [
+        "No other choice that lockstorm knows is known to do better here: the trial shows what happened."
+    ]
+
+
 class AcceptanceText(msgspec.Struct, frozen=True):
     """An acceptance of the policy."""
 
@@ -112,6 +129,9 @@ class GateCell(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     happened: str
+    baseline: Annotated[
+        str, Meta(description="What a right lock of the same kind does here, and what mends a mistake; or empty.")
+    ] = ""
     matters: str
     reason: Annotated[str, Meta(description="Of the table of expected verdicts.")]
     accepted: Annotated[list[AcceptanceText], Meta(description="Acceptances of what is violated, valid or not.")]
@@ -121,6 +141,11 @@ class GateCell(msgspec.Struct, frozen=True, kw_only=True):
     trials: list[GateTrial]
     planned: Annotated[int, Meta(description="How many trials there were to be.")]
     took_s: float
+
+    @property
+    def in_full(self) -> str:
+        """What happened, and what a right lock of the same kind does."""
+        return " ".join(filter(None, (self.happened, self.baseline)))
 
 
 class UnjudgedProperty(msgspec.Struct, frozen=True):

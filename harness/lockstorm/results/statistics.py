@@ -6,9 +6,12 @@ that of E. B. Wilson (1927): it stays within 0 and 1 and keeps its confidence fo
 """
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 Z_95 = 1.959963984540054  # 97.5 % of a normal distribution lie below
+ALWAYS_COUNTED = ("passed", "failed", "inconclusive")  # also where there is no such case
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,14 @@ def percent(share: float) -> str:
     if value == 0 or value >= 10:
         return f"{value:.0f} %"
     return f"{float(f'{value:.1e}'):.12f}".rstrip("0").rstrip(".") + " %"
+
+
+def count_cases(outcomes: Iterable[str]) -> str:
+    """How many of several cases had which outcome, as a sentence: "Of 5 cases: 3 passed, 2 failed, 0 inconclusive"."""
+    counts = {**dict.fromkeys(ALWAYS_COUNTED, 0), **Counter(outcomes)}
+    total = sum(counts.values())
+    told = [f"{count} {outcome.replace('-', ' ')}" for outcome, count in counts.items()]
+    return f"Of {total} case{'s' if total != 1 else ''}: {', '.join(told)}"
 
 
 def _wilson(hits: int, trials: int, side: int) -> float:

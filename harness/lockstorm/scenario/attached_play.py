@@ -69,6 +69,7 @@ def _await_effect(trial: Trial, fault: Fault) -> None:
 
 LOSSY_LINKS = Scenario(
     "lossy-links",
+    kind="network",
     summary="Clients increment all the time; every message is a little late, and of each client one answer is lost.",
     source="redisson#1966, redis-py retries: what a network does every day",
     control="no message is late or lost",

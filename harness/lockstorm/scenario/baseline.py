@@ -80,4 +80,9 @@ def baseline_in_short(words: str | None) -> str:
     """The same in a table: what follows the words about the violation."""
     if not words:
         return ""
-    return f"; {words.partition(' (')[0].lower()}" if words.startswith(AS_OTHERS) else OWN_MISTAKE
+    return OWN_MISTAKE if is_own_mistake(words) else f"; {words.partition(' (')[0].lower()}"
+
+
+def is_own_mistake(words: str | None) -> bool:
+    """Whether the sentence says that a right lock makes no such mistake: these come first, since they can be mended."""
+    return bool(words) and not str(words).startswith(AS_OTHERS)

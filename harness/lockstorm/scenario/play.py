@@ -1,6 +1,7 @@
 """Plays one scenario with one lock: derives the trial's settings from the request, and returns its result."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -212,6 +213,7 @@ def play(
     stood still is played again, a few times at most.
     """
     chosen, settings = prepare_trial(request, scenario)
+    settings = replace(settings, command=command_to_record(request))
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
 
@@ -252,6 +254,33 @@ def trial_command(settings: TrialSettings) -> str:
         words = attach_words(gateway.address, gateway.files, settings.scenario, str(gateway.faults))
         return attached_command(words, settings)
     return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
+
+
+def command_to_record(request: TrialSettings) -> str:
+    """The same for the trial's history; empty if recorded_command finds it there without that."""
+    kept = {name: getattr(request, name) for name in ("seed", "time", "store", "control")}
+    command = trial_command(request)
+    is_plain = not request.attached and command == trial_command(TrialSettings(request.lock, request.scenario, **kept))
+    return "" if is_plain else command
+
+
+def recorded_command(parameters: Mapping[str, str | int]) -> str:
+    """The command that repeats the trial of a history, from the history's parameters; empty if they do not say it."""
+    if command := parameters.get("command"):
+        return str(command)
+    if parameters.get("scenario") not in scenarios() or not {"lock", "seed", "time"} <= parameters.keys():
+        return ""
+    store = str(parameters.get("store", "open"))
+    return trial_command(
+        TrialSettings(
+            str(parameters["lock"]),
+            str(parameters["scenario"]),
+            seed=int(parameters["seed"]),
+            time=str(parameters["time"]),
+            store=None if store == "open" else store,
+            control=bool(parameters.get("control")),
+        )
+    )
 
 
 def attached_command(words: list[str], settings: TrialSettings) -> str:

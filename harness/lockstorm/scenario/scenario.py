@@ -46,6 +46,15 @@ NEEDS: dict[str, tuple[Callable[[LockEntry], bool], str]] = {
     "outbox": (lambda lock: bool(lock.once), "is no outbox"),
 }
 MAJORITY_NODES = 5
+# What fails in a scenario, as the rooms of the faults divide it. Tables of scenarios go by this order.
+KINDS = {
+    "client": "a client is paused, ends, or does something at the wrong moment",
+    "network": "messages are late or lost, connections end",
+    "clock": "a clock is wrong",
+    "server": "a server stops, or loses data",
+    "replication": "another server takes over",
+    "load": "many clients at once, and nothing fails",
+}
 REDIS = ("redis",)
 ANY_SERVICE = ("redis", "postgres", "etcd", "zookeeper")
 USUAL_STORES: tuple[Store, ...] = ("open", "fence-writes", "fence-reads-and-writes")
@@ -60,13 +69,14 @@ TABLE_LOCKS = ("redlock", "set-nx-px-fenced")
 
 @dataclass(frozen=True)
 class Scenario:
-    """`control`: what the control does instead of the fault, in words. `settings`: fields of the trial's settings that
-    differ from the defaults. `times`: the kinds of time in which it can be played. `stores`: its store modes in the
-    table of expected verdicts. `gives_tokens`: the scenario supplies fencing tokens. `locks`: the only locks that it
-    is played with, where a trial takes too long for all. `services`: the services of the locks that it applies to; most
-    server faults exist for redis-servers only. `outbox`: no client acquires again what was released, so the lock
-    may be an outbox. `real_on`: services with which it is played in real time only, as their clock cannot be set.
-    `inside`: a client is held inside its lock; inside a library that is possible in virtual time only.
+    """`control`: what the control does instead of the fault, in words. `kind`: of KINDS; empty: a user's scenario.
+    `settings`: fields of the trial's settings that differ from the defaults. `times`: the kinds of time in which it can
+    be played. `stores`: its store modes in the table of expected verdicts. `gives_tokens`: the scenario supplies
+    fencing tokens. `locks`: the only locks that it is played with, where a trial takes too long for all. `services`:
+    the services of the locks that it applies to; most server faults exist for redis-servers only. `outbox`: no client
+    acquires again what was released, so the lock may be an outbox. `real_on`: services with which it is played in real
+    time only, as their clock cannot be set. `inside`: a client is held inside its lock; inside a library that is
+    possible in virtual time only.
 
     As a decorator it takes the function that plays it, and becomes its attribute `scenario`. The function itself stays
     as it is."""
@@ -75,6 +85,7 @@ class Scenario:
     summary: str
     source: str
     control: str
+    kind: str = ""
     play: "Callable[[Trial], None]" = lambda _: None
     counter: int = 0  # initial value of the store's counter
     virtual_lease_ms: int = VIRTUAL_LEASE_MS  # shorter where waiters poll without a pause

@@ -37,7 +37,7 @@ def run_storm(
     could not be run to its end is inconclusive, with the reason; one that stalled is run again, a few times at most.
     """
     parameters = {"faults_meant": len(plan.schedule.events), "bound_ms": plan.bound_ms}
-    settings = replace(plan.settings, parameters={**plan.settings.parameters, **parameters})
+    settings = replace(plan.settings, parameters={**plan.settings.parameters, **parameters}, command=plan.replay)
     storm_run: StormRun | None = None
     versions: dict[str, str] = {}
     elapsed: dict[str, float] = {}

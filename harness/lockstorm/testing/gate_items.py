@@ -59,7 +59,7 @@ class CaseItem(pytest.Item):
         self.played_again = sum(result.played_again for result in played.values())
         cell = judge_case(self.policy, self.case, played, datetime.date.today(), "")
         if cell.outcome == FAILED:
-            lines = [cell.in_short, cell.sentence, cell.happened, cell.matters]
+            lines = [cell.in_short, cell.sentence, cell.in_full, cell.matters]
             raise CaseFailed("\n".join([each for each in lines if each] + [f"again: {runnable(cell.replay)}"]))
         if cell.outcome == INCONCLUSIVE:
             raise Inconclusive(cell.in_short)

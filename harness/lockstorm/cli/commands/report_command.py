@@ -9,6 +9,7 @@ import click
 from rich.text import Text
 
 from lockstorm.base.errors import UsageError
+from lockstorm.base.paths import runnable
 from lockstorm.cli.options import around_option, json_option, path_option, rows_option
 from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
 from lockstorm.report.library_model import library_diagram
@@ -41,7 +42,7 @@ def _write_library(
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
     facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
-    facts += [("file", source.name), ("again", result.replay)]
+    facts += [("file", source.name), ("again", runnable(result.replay))]
     library = f"{result.library.name} {result.library.version}".strip()
     diagram = library_diagram(result.events, result.required_evidence)
     subject = library_subject(library, result.sentence, result.violates, diagram, facts, schedule.lines)

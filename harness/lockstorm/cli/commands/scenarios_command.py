@@ -18,9 +18,11 @@ def scenarios_command(name: str | None, as_json: bool) -> int:
     Example: lockstorm scenarios gc-pause
     """
     known = {
-        each.name: ScenarioEntry(each.name, each.summary, list(each.needs), list(each.times), each.source, each.control)
+        each.name: ScenarioEntry(
+            each.name, each.kind, each.summary, list(each.needs), list(each.times), each.source, each.control
+        )
         for each in scenario_table().values()
     }
     if name:
-        return explain(known[scenario_named(name).name], as_json, ("needs", "times", "control"))
+        return explain(known[scenario_named(name).name], as_json, ("kind", "needs", "times", "control"))
     return show_list("scenarios", list(known.values()), as_json, [], ("control", "control"))
