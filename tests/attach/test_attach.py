@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lockstorm.base.paths import runnable
 from lockstorm.scenario.attached_play import KNOWN, attached_scenarios
 from lockstorm.scenario.scenario import scenarios
 from tests.helpers.attaching import children_of, traces_of_clients
@@ -65,11 +66,28 @@ def test_a_paused_holder_of_a_library_is_found(outside: OutsideServer, tmp_path:
     assert trial["versions"]["redis-server"] == answer["server"]["version"]
     assert answer["exit"] == 1
     url = f"redis://{outside.place}/0"
-    again = f"lockstorm attach {url} --scenario gc-pause --yes --adapter redis-py --seed 1"
+    again = f"lockstorm attach {url} --scenario gc-pause --adapter redis-py --seed 1"
     assert trial["replay"] == again
     judged = lockstorm("check", str(saved), "--json")
     assert json.loads(judged.stdout)["verdict"]["mutual_exclusion"]["status"] == "violated"
     assert outside.ask("DBSIZE") == "0"
+
+
+def test_the_end_has_a_line_for_each_trial_and_their_count(outside: OutsideServer) -> None:
+    words = ("attach", f"redis://{outside.place}/0", "--adapter", "redis-py", "--scenario", "gc-pause,contention")
+    outside.ask("SET", "other", "1")
+    done = lockstorm(*words, "--yes")
+    assert done.returncode == 1, done.stderr
+    again = f"again: {runnable('lockstorm attach')} {words[1]} --scenario gc-pause --yes --adapter redis-py"
+    assert again in done.stdout and done.stdout.endswith("\nOf 2 cases: 1 passed, 1 failed, 0 inconclusive\n")
+    assert "As any lock with a lease (set-nx-px) on servers that lockstorm starts." in done.stdout
+    table = done.stdout[done.stdout.rindex("again: ") :]
+    assert re.search(r"✗ +gc-pause +Mutual exclusion violated.*; as any lock with a lease", table), table
+    assert re.search(r"✓ +contention +Mutual exclusion holds", table)
+    outside.ask("DEL", "other")
+    quiet = lockstorm(*words, "-q").stdout
+    assert "contention" not in quiet and quiet.count("again: ") == 1 and "--yes" not in quiet
+    assert quiet.endswith("\nOf 2 cases: 1 passed, 1 failed, 0 inconclusive\n")
 
 
 def test_a_control_holds(outside: OutsideServer) -> None:

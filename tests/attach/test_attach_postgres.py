@@ -50,7 +50,7 @@ def test_a_paused_holder_is_found_and_nothing_is_left(outside: OutsidePostgres, 
     assert trial["sentence"].startswith("Mutual exclusion violated, integrity violated")
     assert trial["faults"] == [{"name": "pause-client", "target": "client-1", "proved": True}]
     assert trial["versions"] == {"postgres": answer["server"]["version"]}
-    assert trial["replay"] == (f"lockstorm attach {url_of(outside)} --scenario gc-pause --yes --lock pg-lease --seed 1")
+    assert trial["replay"] == (f"lockstorm attach {url_of(outside)} --scenario gc-pause --lock pg-lease --seed 1")
     assert answer["removed"] >= 1 and answer["closed"] == {}
     assert (answer["server"]["service"], answer["server"]["database"]) == ("postgres", "staging")
     assert outside.left("staging") == []

@@ -92,8 +92,7 @@ def test_a_fault_is_injected_proved_and_healed_under_load(outside: OutsideServer
     assert trial["grants"] >= 2 and answer["healed"] == {}
     file = tmp_path / "attach.toml"
     assert trial["replay"] == (
-        f"lockstorm attach redis://{outside.place} --fault pause --faults {file} --yes --lock set-nx-px --seed 1 "
-        "--clients 2"
+        f"lockstorm attach redis://{outside.place} --fault pause --faults {file} --lock set-nx-px --seed 1 --clients 2"
     )
     assert outside.ask("DBSIZE") == "0"
 

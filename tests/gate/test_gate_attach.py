@@ -52,14 +52,14 @@ def test_a_gate_on_attached_servers(outside: OutsideServer, tmp_path: Path) -> N
     verdict = gate_at(tmp_path, POLICY.format(url=url, more=""), 1)
     cells = {cell["scenario"]: (cell["outcome"], cell["control"]) for cell in verdict["cells"]}
     assert cells == {"gc-pause": ("failed", "holds"), "crash-holder": ("passed", "holds")}
-    again = f"lockstorm attach {url} --scenario gc-pause --yes --lock set-nx-px --seed 1 --store open"
+    again = f"lockstorm attach {url} --scenario gc-pause --lock set-nx-px --seed 1 --store open"
     assert [cell["replay"] for cell in verdict["cells"] if cell["scenario"] == "gc-pause"] == [again]
     assert outside.ask("INFO", "keyspace") == "# Keyspace"
     (run,) = (tmp_path / "runs").iterdir()
     trials = [json.loads(each.read_text()) for each in (run / "trials").glob("*.json")]
     assert len(trials) == 4
     for trial in trials:
-        again = f"lockstorm attach {url} --scenario {trial['scenario']} --yes --lock set-nx-px --seed 1"
+        again = f"lockstorm attach {url} --scenario {trial['scenario']} --lock set-nx-px --seed 1"
         assert trial["replay"].startswith(again)
     kept = [each.read_bytes() for each in run.rglob("*") if each.is_file()]
     assert not any(SECRET.encode() in each for each in kept)

@@ -333,9 +333,9 @@ def test_a_history_page_says_what_plays_it_again(history: Path, tmp_path: Path) 
     assert f"{runnable('lockstorm run gc-pause')} --lock set-nx-px --seed 1 --time virtual</dd>" in written(history)
     for words in (
         ["run", "gc-pause", "--lock", "set-nx-px", "--seed", "7", "--time", "virtual", "--lease", "20s", "--control"],
-        ["storm", "--lock", "set-nx-px", "--faults", "pause-client", "--seed", "2", "--duration", "1s"],
+        ["run", "contention", "--lock", "set-nx-px", "--seed", "1", "--time", "virtual", "--clients", "3"],
     ):
-        other = tmp_path / f"{words[0]}.history"
+        other = tmp_path / f"{words[1]}.history"
         lockstorm(*words, "-q", "-o", str(other))
         assert f"{runnable('lockstorm')} {' '.join(words)}</dd>" in written(other)
     by_hand = paths.ROOT / "tests" / "histories" / "overlap.jsonl"

@@ -71,8 +71,11 @@ class Gateway:
     client and no adapter inherits it.
     """
 
-    def __init__(self, address: ServerAddress, files: TlsFiles = NO_FILES, faults: Path | None = None) -> None:
+    def __init__(
+        self, address: ServerAddress, files: TlsFiles = NO_FILES, faults: Path | None = None, *, yes: bool = False
+    ) -> None:
         files.check(address)
+        self.yes = yes  # the user has allowed a database that is not empty
         self.files = files
         self.address = address
         self.faults = faults  # the file of the team's faults
@@ -178,8 +181,9 @@ class Gateway:
         return msgspec.json.decode(lines[-1], type=GatewayAnswer) if lines else GatewayAnswer(error=self._has_ended)
 
 
-def attach_words(address: ServerAddress, files: TlsFiles, scenario: str, faults: str = "") -> list[str]:
-    """The words of a command line that play a scenario, or a fault of this file, at an address."""
+def attach_words(address: ServerAddress, files: TlsFiles, scenario: str, faults: str = "", *, yes: bool) -> list[str]:
+    """The words of a command line that play a scenario, or a fault of this file, at an address. `yes`: the user has
+    allowed a database that is not empty; a command that is only copied must not."""
     kind, _, fault = scenario.partition(":")
     chosen = ["--fault", fault, "--faults", faults] if fault else ["--scenario", kind]
-    return [address.url, *files.options, *chosen, "--yes"]
+    return [address.url, *files.options, *chosen, *(["--yes"] if yes else [])]

@@ -148,6 +148,9 @@ plugin_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print the verdict without the story.")
+failed_only_option = click.option(
+    "--quiet", "-q", is_flag=True, help="Print only the cases that did not pass, and how many did."
+)
 rows_option = click.option(
     "--rows",
     type=click.IntRange(20, 20_000),

@@ -31,7 +31,7 @@ def attached_servers(choice: AttachChoice | None) -> Iterator[AttachedServers | 
     if not choice:
         yield None
         return
-    with Gateway(choice.address, choice.files) as gateway:
+    with Gateway(choice.address, choice.files, yes=choice.yes) as gateway:
         servers = AttachedServers(gateway)
         servers.look()
         if not choice.yes:

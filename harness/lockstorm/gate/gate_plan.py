@@ -35,7 +35,7 @@ class GateJob:
     @property
     def replay(self) -> str:
         if self.attach:
-            words = attach_words(self.attach.address, self.attach.files, self.request.scenario)
+            words = attach_words(self.attach.address, self.attach.files, self.request.scenario, yes=self.attach.yes)
             return attached_command(words, self.request)
         if self.faults is None:
             return trial_command(self.request)

@@ -11,6 +11,7 @@ from lockstorm.base.paths import runnable
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
 from lockstorm.gate.messages import why_it_matters
 from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
+from lockstorm.results.statistics import ALWAYS_COUNTED
 from lockstorm.results.verdict import played_again_words
 from lockstorm.scenario.baseline import is_own_mistake
 
@@ -25,19 +26,41 @@ TEXT_WIDTH = 100
 STORIES_MOST = 3  # scenarios explained for each lock; the list above has them all
 
 
-def show_verdict(console: Console, verdict: GateVerdict) -> None:
+def show_verdict(console: Console, verdict: GateVerdict, *, quiet: bool = False) -> None:
+    """`quiet`: only what is not as the policy asks, with the command that repeats it, and the count."""
     for lock in verdict.locks:
         cells = verdict.cells_of(lock)
-        console.print(Text.assemble((lock.name, "bold"), f", with {STORES[lock.store]}"))
-        console.print(cells_table(cells), "")
+        if quiet:
+            cells = [cell for cell in cells if not cell.ok]
+        if cells:
+            console.print(Text.assemble((lock.name, "bold"), f", with {STORES[lock.store]}"))
+            if quiet:
+                show_in_short(console, cells)
+            else:
+                console.print(cells_table(cells), "")
         failed = [cell for cell in cells if cell.outcome == FAILED]
-        if failed:
+        if failed and not quiet:
             show_failed(console, failed, lock)
+    if not quiet:
+        console.print(counts_table(verdict), "")
     for remark in remarks_of(verdict):
         console.print(Text(remark, "yellow"))
     style = {0: "bold green", 1: "bold red"}.get(verdict.exit, "bold yellow")
     sentence = f"interrupted: {verdict.sentence}" if verdict.interrupted else verdict.sentence
     console.print(Text(sentence + played_again_words(verdict.played_again), style))
+
+
+def show_in_short(console: Console, cells: list[GateCell]) -> None:
+    """Each case and the command that repeats it. A table would break the command at its width."""
+    for cell in cells:
+        show_case(console, cell.outcome, cell.scenario, cell.in_short, cell.replay)
+    console.print()
+
+
+def show_case(console: Console, outcome: str, scenario: str, words: str, replay: str) -> None:
+    console.print(Text.assemble(" ", (MARK[outcome], STYLE[outcome]), "  ", (scenario, "bold"), f"  {words}"))
+    if replay:
+        console.print(Text(f"    again: {runnable(replay)}", "dim"))
 
 
 def cells_table(cells: list[GateCell]) -> Table:
@@ -47,6 +70,17 @@ def cells_table(cells: list[GateCell]) -> Table:
         for each in cell.accepted:
             line.append(f"\naccepted until {each.until}: {each.why}", "dim")
         table.add_row(Text(MARK[cell.outcome], STYLE[cell.outcome]), Text(cell.scenario, "bold"), line)
+    return table
+
+
+def counts_table(verdict: GateVerdict) -> Table:
+    """A line for each lock: how many of its cases had which outcome."""
+    outcomes = [each for each in MARK if each in ALWAYS_COUNTED or any(cell.outcome == each for cell in verdict.cells)]
+    table = Table("lock", "store", "cases", *(each.replace("-", " ") for each in outcomes), box=None, padding=(0, 1))
+    for lock in verdict.locks:
+        cells = verdict.cells_of(lock)
+        counts = [sum(cell.outcome == each for cell in cells) for each in outcomes]
+        table.add_row(lock.name, lock.store, str(len(cells)), *map(str, counts))
     return table
 
 

@@ -24,6 +24,7 @@ class Subject:
     facts: Fields
     diagram: Diagram
     fields_of: Callable[[Row], Fields]
+    baseline: str = ""  # what a right lock of the same kind does
     lease_is_read: bool = False  # the bars of leases are what the server was asked for
 
 

@@ -13,7 +13,7 @@ from lockstorm.report.report_source import read_recorded
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.report.window import shown_rows
 from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
-from lockstorm.results.statistics import count_cases
+from lockstorm.results.statistics import count_outcomes
 from lockstorm.scenario.baseline import is_own_mistake
 
 PICTURES_MOST = 6  # stories with a picture
@@ -69,7 +69,7 @@ def gate_grid(verdict: GateVerdict) -> Grid:
         column_words=scenario_words(cells),
         kinds=scenario_kinds(cells),
         kind_words=KIND_WORDS,
-        count=count_cases([cell.outcome for cell in verdict.cells]),
+        count=count_outcomes([cell.outcome for cell in verdict.cells]),
     )
 
 

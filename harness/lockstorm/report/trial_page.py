@@ -10,6 +10,7 @@ from lockstorm.report.report_source import Recorded, parameters_of
 from lockstorm.results.event import Event
 from lockstorm.results.properties import is_asked
 from lockstorm.results.verdict import Verdict
+from lockstorm.scenario.baseline import recorded_baseline
 from lockstorm.scenario.play import recorded_command
 
 RECORD_FIELDS = ("kind", "outcome", "actor", "name", "object", "op", "grant", "token", "value", "extra", "flags")
@@ -30,6 +31,7 @@ def trial_subject(recorded: Recorded) -> Subject:
         facts=_facts(recorded),
         diagram=diagram_of(recorded.events, verdict),
         fields_of=_fields,
+        baseline=recorded_baseline(parameters_of(recorded.events), verdict) or "",
     )
 
 

@@ -67,7 +67,7 @@ def percent(share: float) -> str:
     return f"{float(f'{value:.1e}'):.12f}".rstrip("0").rstrip(".") + " %"
 
 
-def count_cases(outcomes: Iterable[str]) -> str:
+def count_outcomes(outcomes: Iterable[str]) -> str:
     """How many of several cases had which outcome, as a sentence: "Of 5 cases: 3 passed, 2 failed, 0 inconclusive"."""
     counts = {**dict.fromkeys(ALWAYS_COUNTED, 0), **Counter(outcomes)}
     total = sum(counts.values())

@@ -27,7 +27,7 @@ from lockstorm.results.verdict import (
     Verdict,
     VerdictPolicy,
 )
-from lockstorm.scenario.baseline import baseline_words
+from lockstorm.scenario.baseline import baseline_words, compared_lock
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.ensemble_settings import lease_bounds, silence_of_leader_ms
@@ -213,7 +213,7 @@ def play(
     stood still is played again, a few times at most.
     """
     chosen, settings = prepare_trial(request, scenario)
-    settings = replace(settings, command=command_to_record(request))
+    settings = replace(settings, command=command_to_record(request), compared_with=compared_lock(settings))
     if save and save.exists():
         raise UsageError(f"{save} exists already: choose another name for the history, or remove it")
 
@@ -251,7 +251,7 @@ def played_and_judged(
 def trial_command(settings: TrialSettings) -> str:
     """The command that repeats the trial, from its settings as the user requested them."""
     if gateway := settings.attached:
-        words = attach_words(gateway.address, gateway.files, settings.scenario, str(gateway.faults))
+        words = attach_words(gateway.address, gateway.files, settings.scenario, str(gateway.faults), yes=gateway.yes)
         return attached_command(words, settings)
     return shlex.join(["lockstorm", "run", settings.scenario, *lock_words(settings.lock), *option_words(settings)])
 

@@ -17,6 +17,7 @@ from lockstorm.results.event import Event
 from lockstorm.results.statistics import Rate
 from lockstorm.results.storm_result import FaultCount, FirstViolation, StormResult, ViolationRate
 from lockstorm.results.verdict import TrialResult, Verdict
+from lockstorm.scenario.baseline import compared_lock
 from lockstorm.scenario.play import inconclusive, trial_result
 from lockstorm.storm.storm_plan import StormPlan, StormRequest, plan_storm
 from lockstorm.storm.storm_run import Course, StormRun, count_faults
@@ -37,7 +38,11 @@ def run_storm(
     could not be run to its end is inconclusive, with the reason; one that stalled is run again, a few times at most.
     """
     parameters = {"faults_meant": len(plan.schedule.events), "bound_ms": plan.bound_ms}
-    settings = replace(plan.settings, parameters={**plan.settings.parameters, **parameters}, command=plan.replay)
+    settings = replace(
+        plan.settings,
+        parameters={**plan.settings.parameters, **parameters},
+        compared_with=compared_lock(plan.settings),
+    )
     storm_run: StormRun | None = None
     versions: dict[str, str] = {}
     elapsed: dict[str, float] = {}

@@ -147,6 +147,7 @@ class TrialSettings:
     history_records: int = 1 << 18
     parameters: dict[str, int] = field(default_factory=dict)
     command: str = ""  # what repeats the trial, where the parameters in its history do not say it
+    compared_with: str = ""  # the right lock whose expected verdicts a violation is compared with
     also_require: tuple[str, ...] = ()  # properties that decide besides the usual ones
     deployment: Deployment | None = None  # what `config` says
     elections: Elections = field(default_factory=Elections)

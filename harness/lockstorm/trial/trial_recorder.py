@@ -43,8 +43,8 @@ class TrialRecorder:
             words["topology"] = settings.topology
         if is_adapter(settings.lock) and service != "redis":
             words["service"] = service
-        if settings.command:
-            words["command"] = settings.command
+        more = {"command": settings.command, "compared_with": settings.compared_with}
+        words |= {key: word for key, word in more.items() if word}
         for key, word in words.items():
             self.record(Kind.PARAMETER, name=self.text(key), value=self.text(word), flags=FLAG_TEXT)
         numbers = {"seed": settings.seed, "control": int(settings.control), "lease_ms": lease_ms}

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.table import Table
 from rich.text import Text
 
 from lockstorm.attach.gateway import Gateway
@@ -16,9 +17,13 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.cli import options
 from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
+from lockstorm.gate.gate_judge import FAILED, INCONCLUSIVE, PASSED
+from lockstorm.gate.gate_text import MARK, STYLE, show_case
 from lockstorm.report.story import show_result
+from lockstorm.results.statistics import count_outcomes
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.attached_play import AttachedRun, plan_attached
+from lockstorm.scenario.baseline import baseline_in_short
 from lockstorm.trial.settings import ATTACHED_OPTIONS, TrialSettings
 
 LEASE_HELP = "Lease of the lock. Default: 400ms, longer in scenarios where it must not end."
@@ -51,6 +56,7 @@ LEASE_HELP = "Lease of the lock. Default: 400ms, longer in scenarios where it mu
 @click.option("--dry-run", is_flag=True, help="Print what would be touched, and touch nothing.")
 @click.option("--yes", is_flag=True, help="Continue even if the target database is not empty.")
 @options.path_option("-o", "output", help="Save the history of the one trial in this file.")
+@options.failed_only_option
 @options.json_option
 def attach_command(
     url: str,
@@ -66,6 +72,7 @@ def attach_command(
     dry_run: bool,
     yes: bool,
     output: Path | None,
+    quiet: bool,
     as_json: bool,
     **chosen: Any,
 ) -> int:
@@ -80,7 +87,7 @@ def attach_command(
     Example: lockstorm attach redis://staging:6379/9 --adapter ./mine --dry-run
     """
     files = tls_files(ca, client_cert, client_key, Path.cwd())
-    gateway = Gateway(parse_address(url), files, faults_file or USUAL_FILE)
+    gateway = Gateway(parse_address(url), files, faults_file or USUAL_FILE, yes=yes)
     request = TrialSettings(
         options.chosen_lock(lock, adapter, plugin), **options.given_options(TrialSettings, chosen), time="real"
     )
@@ -91,13 +98,13 @@ def attach_command(
     with gateway:
         run.servers.look()
         if not dry_run:
-            _play(run, gateway, output, yes=yes, as_json=as_json)
+            _play(run, gateway, output, is_shown=not (quiet or as_json))
     if as_json:
         print_json(attach_result(run, dry_run=dry_run))
     elif dry_run:
         console().print(Text(plan_text(run)))
     else:
-        console().print(Text("\n".join(end_lines(gateway)), "dim"))
+        show_end(run, gateway, quiet=quiet)
     return run.exit
 
 
@@ -105,17 +112,37 @@ def _names(given: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in given.split(",")) if given else ()
 
 
-def _play(run: AttachedRun, gateway: Gateway, output: Path | None, *, yes: bool, as_json: bool) -> None:
-    if not yes:
+def _play(run: AttachedRun, gateway: Gateway, output: Path | None, *, is_shown: bool) -> None:
+    if not gateway.yes:
         run.servers.check_touchable()
     for index in range(len(run.trials)):
         scenario, _ = run.trials[index]
         with waiting(f"{scenario.name} with {run.lock.name} at {gateway.address.shown} ..."):
             result = run.play_next(output)
-        if not as_json:
+        if is_shown:
             console().print(Text(scenario.name, "bold"))
             show_result(console(), result, None)
             console().print(Text(f"again: {runnable(result.replay)}\n", "dim"))
+
+
+OUTCOMES = {0: PASSED, 1: FAILED}  # by exit status; any other one is inconclusive
+
+
+def show_end(run: AttachedRun, gateway: Gateway, *, quiet: bool) -> None:
+    """What was cleaned up, a line for each trial, and how many passed. `quiet`: only trials that did not pass."""
+    outcomes = [OUTCOMES.get(result.exit, INCONCLUSIVE) for result in run.results]
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for (scenario, _), result, outcome in zip(run.trials, run.results, outcomes, strict=False):
+        words = f"{result.sentence}{baseline_in_short(result.baseline)}"
+        if not quiet:
+            table.add_row(Text(MARK[outcome], STYLE[outcome]), Text(scenario.name, "bold"), words)
+        elif outcome != PASSED:
+            show_case(console(), outcome, scenario.name, words, result.replay)
+    if table.rows:
+        console().print(table, "")
+    console().print(Text("\n".join(end_lines(gateway)), "dim"))
+    style = {0: "bold green", 1: "bold red"}.get(run.exit, "bold yellow")
+    console().print(Text(count_outcomes(outcomes), style))
 
 
 KINDS = {"single": "server", "sentinel": "master under sentinels", "cluster": "cluster"}

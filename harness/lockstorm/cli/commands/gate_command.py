@@ -8,7 +8,7 @@ from rich.text import Text
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
-from lockstorm.cli.options import json_option, path_option, policy_option
+from lockstorm.cli.options import failed_only_option, json_option, path_option, policy_option
 from lockstorm.cli.terminal import console, print_json, progress_of_done
 from lockstorm.gate.gate import run_gate, write_outputs
 from lockstorm.gate.gate_plan import plan_gate
@@ -28,8 +28,11 @@ INTERRUPTED = 130
     help="Number of runs to keep; older runs are removed. Default: [runs] keep of the policy, or all.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of trials played side by side. Default: cores + 1.")
+@failed_only_option
 @json_option
-def gate_command(file: Path, output: Path | None, keep: int | None, workers: int | None, as_json: bool) -> int:
+def gate_command(
+    file: Path, output: Path | None, keep: int | None, workers: int | None, quiet: bool, as_json: bool
+) -> int:
     """Judge the lock choice of a project: play the trials of its policy, and keep the run.
 
     \b
@@ -57,7 +60,7 @@ def gate_command(file: Path, output: Path | None, keep: int | None, workers: int
     if as_json:
         print_json(verdict)
     else:
-        show_verdict(console(), verdict)
+        show_verdict(console(), verdict, quiet=quiet)
         again = runnable(f"lockstorm check {shlex.quote(str(directory))}")
         console().print(Text(f"kept: {directory}; judge it again: {again}", "dim"))
     return INTERRUPTED if verdict.interrupted else verdict.exit

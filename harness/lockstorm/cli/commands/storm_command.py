@@ -125,6 +125,8 @@ def show_storms(console: Console, result: TrialResult) -> None:
     if result.exit:
         console.print(verdict_table(result.properties, result.required), "")
     console.print(sentence_text(result.sentence + played_again_words(result.played_again), result.exit))
+    if result.baseline:
+        console.print(Text(f"seed {storm.shown_seed}: {result.baseline}"))
     if result.exit:
         console.print(Text(f"again: {runnable(result.replay)}", "dim"))
 
