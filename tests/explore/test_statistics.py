@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lockstorm.results.statistics import Rate, percent, upper_bound
+from lockstorm.results.statistics import Rate, percent, unseen_in_words, upper_bound
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,12 @@ def test_nothing_seen_is_the_rule_of_three() -> None:
         assert Rate(0, trials).high == bound
     assert upper_bound(0) == 1
     assert str(Rate(0, 3000)) == "0 in 3,000: under 0.1 % at 95 %"
+
+
+def test_too_few_trials_bound_nothing() -> None:
+    """Four without a hit leave a rate of a half possible, five do not: 1 - 0.05^(1/4) is 0.53, 1 - 0.05^(1/5) 0.45."""
+    assert [Rate(0, trials).in_words for trials in (1, 2, 4)] == ["too few to say"] * 3
+    assert [unseen_in_words(trials) for trials in (4, 5)] == ["too few to say", "under 45 % at 95 %"]
 
 
 def chance(hits: int, trials: int, share: float) -> float:

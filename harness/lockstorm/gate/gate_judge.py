@@ -24,7 +24,7 @@ from lockstorm.results.gate_verdict import (
 )
 from lockstorm.results.kept_run import RunDocument
 from lockstorm.results.properties import REQUIRED
-from lockstorm.results.statistics import percent, upper_bound
+from lockstorm.results.statistics import TOO_FEW, unseen_in_words
 from lockstorm.results.verdict import TrialResult, effects_sentence
 from lockstorm.scenario.baseline import CURES, OWN_MISTAKE, baseline_in_short
 from lockstorm.scenario.cells import cell_result
@@ -38,6 +38,7 @@ INCONCLUSIVE: Final = "inconclusive"
 NOT_JUDGED: Final = "not-judged"
 OUT_OF_TIME = "the budget of time was used up"  # why trials are missing
 INTERRUPTED = "the run was interrupted"
+ENOUGH_STORMS = 6  # without a violation: under 40 %
 WORST_STATUS = ("violated", "inconclusive", "holds")
 
 Played = dict[str, TrialResult]  # the name of a job -> the result of its trial
@@ -210,9 +211,9 @@ def cell_in_short(
         return "none of the required properties can be judged here"
     if case.jobs[0].faults is not None:
         count = len(done)
-        if count == 1:
-            return "one storm without a violation, which says little about the next: ask for trials = 6 or more"
-        return f"0 violations in {count} storms: under {percent(upper_bound(count))} at 95 %"
+        worth = unseen_in_words(count)
+        hint = f"; ask for trials = {ENOUGH_STORMS} or more" if worth == TOO_FEW else ""
+        return f"0 violations in {count} storm{'s' if count > 1 else ''}: {worth}{hint}"
     return "every required property held"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 Z_95 = 1.959963984540054  # 97.5 % of a normal distribution lie below
+WORTH_SAYING, TOO_FEW = 0.5, "too few to say"
 ALWAYS_COUNTED = ("passed", "failed", "inconclusive")  # also where there is no such case
 
 
@@ -45,7 +46,7 @@ class Rate:
         if not self.trials:
             return "no trials"
         if not self.hits:
-            return f"under {percent(self.high)} at 95 %"
+            return unseen_in_words(self.trials)
         return f"{percent(self.share)}, {percent(self.low)} to {percent(self.high)} at 95 %"
 
     def __str__(self) -> str:
@@ -57,6 +58,13 @@ def upper_bound(trials: int, confidence: float = 0.95) -> float:
     if trials <= 0:
         return 1.0
     return -math.expm1(math.log1p(-confidence) / trials)
+
+
+def unseen_in_words(trials: int) -> str:
+    """What `trials` trials without a hit are worth: "under 3 % at 95 %", or that there are too few of them to bound the
+    rate by a half."""
+    high = upper_bound(trials)
+    return f"under {percent(high)} at 95 %" if high < WORTH_SAYING else TOO_FEW
 
 
 def percent(share: float) -> str:

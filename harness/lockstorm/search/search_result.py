@@ -370,7 +370,7 @@ def _library_sentence(campaign: Campaign, name: str, exit_status: int) -> str:
             f"Inconclusive: {tally.unrepeated:,} of {tally.schedules:,} schedules broke a promise of {name}, and did "
             f"not break it again with programs that were started for it alone; {tally.unrepeated_reason}"
         )
-    bound = f": under {300 / tally.schedules:.2g} % at 95 %" if tally.schedules else ""
+    bound = f": {Rate(0, tally.schedules).in_words}" if tally.schedules else ""
     kept = f"{name} kept every promise in {tally.schedules:,} schedules of {tally.calls:,} calls{bound}"
     if not tally.unplayed:
         return kept

@@ -141,7 +141,7 @@ class StormSummary:
             return f"Inconclusive: none of {trials} storms could be judged"
         if rate.hits:
             return f"{rate.hits} of {trials} storms violated{unclear}: {rate.in_words}"
-        return f"0 violations in {rate.trials} storms: {rate.in_words}{unclear}"
+        return f"0 violations in {rate.trials} storm{'s' if rate.trials > 1 else ''}: {rate.in_words}{unclear}"
 
     def as_result(self) -> TrialResult:
         """The result that `storm --trials N --json` prints."""
