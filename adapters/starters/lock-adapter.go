@@ -1,80 +1,59 @@
-// A lock library for lockstorm: change the five marked places. lines.go beside it speaks the protocol.
+//go:build ignore
+
+// A lock for lockstorm: put yours in its place. lock-adapter beside it builds and starts this file together with Serve and
+// Adapter, whose fields `lockstorm docs adapters` explains.
 package main
 
 import (
 	"context"
-	"errors"
-	"maps"
+	"crypto/rand"
 	"time"
 
-	"github.com/go-redsync/redsync/v4" // 1. your library
-	"github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	client "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9" // 1. your library
 )
 
-// 2. Its description; docs/adapters.md has all keys. Version 2 adds calls of several goroutines about several objects,
-// version 3 those that fail.
-var hellos = map[bool]string{false: `{"outcome": "ok", "protocol": 1, "name": "my lock", "lease": true, "nodes": 3,
-	"operations": ["renew"]}`,
-	true: `{"protocol": 2, "threads": 8, "owner": "object", "cancel": true, "lease_key": "{resource}", "timer_ms": 50,
-	"of_object": ["lease_ms", "wait_ms"], "forms": [
-	{"form": "LockContext", "wait": ["none", "time"], "wait_unit_ms": 50, "lease": ["given"]}]}`}
-
-func init() {
-	hello3 = `{"protocol": 3, "cancels": ["release", "renew"], "over": ["acquire", "release", "renew"]}`
+type myLock struct {
+	key, owner string
+	lease      time.Duration
 }
 
-var opened, pools = message{}, []redis.Pool{}
+var link *redis.Client
 
-// 3. Connections, and a lock object. The proxy of the trial listens at the nodes: connect to these addresses only.
-func open(question message) message {
-	opened = question
-	for _, node := range question["nodes"].([]any) {
-		options := client.Options{Network: "unix", Addr: node.(map[string]any)["unix"].(string), ReadTimeout: time.Second}
-		options.MaxRetries = -1 // by default go-redis sends a command whose answer was lost again
-		pools = append(pools, goredis.NewPool(client.NewClient(&options)))
+func newLock(urls []string, resource string, lease time.Duration) (*myLock, error) {
+	if link == nil { // 2. a connection to the servers that lockstorm names, and to no other
+		options, _ := redis.ParseURL(urls[0])
+		options.MaxRetries, options.ReadTimeout = -1, time.Second // by default it sends a command again
+		link = redis.NewClient(options)
 	}
-	return message{"outcome": "ok"}
+	owner := make([]byte, 16)
+	_, err := rand.Read(owner)
+	return &myLock{resource, string(owner), lease}, err
 }
 
-type lock struct{ mutex *redsync.Mutex }
-
-func made(question message) *redsync.Mutex {
-	asked := maps.Clone(opened)
-	maps.Copy(asked, question)
-	options := []redsync.Option{redsync.WithExpiry(time.Duration(asked["lease_ms"].(float64)) * time.Millisecond)}
-	if wait, limited := asked["wait_ms"].(float64); limited { // null: the default of the library
-		options = append(options, redsync.WithTries(1+int(wait+49)/50), redsync.WithRetryDelay(50*time.Millisecond))
+func (lock *myLock) acquire(ctx context.Context, wait time.Duration) (bool, error) {
+	for until := time.Now().Add(wait); ; time.Sleep(50 * time.Millisecond) {
+		granted, err := link.SetNX(ctx, lock.key, lock.owner, lock.lease).Result() // an error if ctx has ended
+		if granted || err != nil || !time.Now().Before(until) {
+			return granted, err
+		}
 	}
-	return redsync.New(pools...).NewMutex(asked["resource"].(string), options...)
 }
 
-// 4. One call of a lock object. ctx ends when the call is cancelled.
-func perform(ctx context.Context, on *lock, question message) message {
-	guard.Lock()
-	if on.mutex == nil || question["op"] == "acquire" && question["lock"] == nil { // version 1: a new one for each
-		on.mutex = made(question)
-	}
-	guard.Unlock()
-	others := map[any]func(context.Context) (bool, error){"release": on.mutex.UnlockContext, "renew": on.mutex.ExtendContext}
-	if other, found := others[question["op"]]; found {
-		return givenUp(ctx, outcome(other(ctx)))
-	}
-	given := outcome(true, on.mutex.LockContext(ctx))
-	if given["outcome"] != "ok" && ctx.Err() != nil {
-		given["cancelled"] = true // it may be unknown all the same: an answer that did not come in time
-	}
-	return given
+func (lock *myLock) ifOurs(ctx context.Context, call string) (bool, error) {
+	script := "return redis.call('GET', KEYS[1]) == ARGV[1] and " + call + " or 0"
+	return link.Eval(ctx, script, []string{lock.key}, lock.owner, lock.lease.Milliseconds()).Bool()
 }
 
-// 5. What your library returns if another holds the lock. After any other error the server may have executed it.
-func outcome(done bool, err error) message {
-	taken, extend := new(redsync.ErrTaken), errors.Is(err, redsync.ErrExtendFailed)
-	if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || extend || err == nil && !done {
-		return message{"outcome": "refused"}
-	} else if err != nil {
-		return message{"outcome": "unknown", "error": err.Error()}
-	}
-	return message{"outcome": "ok"}
+func main() { // 3. a lock object, and its calls. A lock that renews itself needs Forget, which stops that
+	Serve(Adapter[*myLock]{
+		Make:    newLock,
+		Acquire: (*myLock).acquire,
+		Release: func(it *myLock, ctx context.Context) (bool, error) {
+			return it.ifOurs(ctx, "redis.call('DEL', KEYS[1])")
+		},
+		Renew: func(it *myLock, ctx context.Context) (bool, error) {
+			return it.ifOurs(ctx, "redis.call('PEXPIRE', KEYS[1], ARGV[2])")
+		},
+		Hello: map[string]any{"name": "my lock", "lease_key": "{resource}"}, // the key that ends with the lease
+	})
 }

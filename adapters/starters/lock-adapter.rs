@@ -1,4 +1,5 @@
 //! A lock library for lockstorm: change the five marked places. Build: cargo build --release
+//! A guard that releases in `drop` is kept in MyLock from acquire to release; an async lock runs in one tokio Runtime.
 mod lines;
 
 use redis::{Client, Connection, RedisError, Script, cmd}; // 1. your library

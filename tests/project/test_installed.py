@@ -17,6 +17,7 @@ import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.version import VERSION
+from tests.conformance.test_serve_languages import PROGRAMS, written
 
 NOBODY = 65534
 PYTEST = ("pytest", "iniconfig", "packaging", "pluggy", "pytest-xdist", "execnet")  # of ci/requirements-test.txt
@@ -103,6 +104,10 @@ def test_the_wheel_has_what_runs_and_nothing_else(wheel: Path) -> None:
     for program in paths.PROGRAMS:
         assert modes[f"lockstorm/installed/build/bin/{program}"] & 0o111
     assert modes["lockstorm/installed/adapters/redis-py/run"] & 0o111
+    for language in ("go", "java"):
+        assert modes[f"lockstorm/adapter_program/{language}/run"] & 0o111
+    serves = ("node/lockstorm/package.json", "node/lockstorm/serve.js", "go/serve.go", "java/Adapter.java")
+    assert {f"lockstorm/adapter_program/{name}" for name in serves} <= set(names)
     assert "lockstorm/installed/build/include/lockstorm.h" in names
     assert not [name for name in names if "__pycache__" in name or name.endswith((".o", ".d"))]
 
@@ -166,6 +171,15 @@ def test_a_library_and_a_plug_in(installed: Installed) -> None:
     subprocess.run(compile_it, shell=True, cwd=installed.home, check=True)
     done = installed.run("plugin", "check", "./lock-plugin.so")
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_serve_in_another_language(installed: Installed, language: str) -> None:
+    """The program finds what lockstorm brings, and is compiled in the cache of the user. Its lock locks nothing."""
+    home = installed.home / language
+    home.mkdir()
+    done = installed.run("adapter", "check", str(written(home, language)))
+    assert done.returncode == 1 and done.stdout.startswith("my lock (") and " checks, " in done.stdout, done.stdout
 
 
 def test_the_plug_in_for_pytest(installed: Installed) -> None:

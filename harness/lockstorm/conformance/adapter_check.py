@@ -217,6 +217,15 @@ def keeps(bench: AdapterBench) -> None:
     must_not_get(bench, two, 'its hello says "renews": true, and another copy got the lock after two leases and a half')
 
 
+def lasts(bench: AdapterBench) -> None:
+    """a lock without a lease stays with a holder that lives"""
+    one, two = bench.start(bench.lease_ms), bench.start(bench.lease_ms)
+    granted(bench, one)
+    time.sleep(bench.lease_ms / 1000 * 1.5)
+    reason = "and another copy got the lock after a lease and a half while its holder lived: it has a lease"
+    must_not_get(bench, two, f'its hello says "lease": false, {reason}')
+
+
 def connects_where_open_says(bench: AdapterBench) -> None:
     """it connects to the nodes of open, and nowhere else"""
     program = bench.start_bare()
@@ -263,6 +272,7 @@ def checks_for(entry: LockEntry) -> list[Check]:
         ("status" in entry.library.operations, status_reports_belief),
         (entry.lease, expires),
         (entry.renews, keeps),
+        (not entry.lease and not entry.renews, lasts),
     ]
     facts = adapter_facts(entry.library.path)
     waits = {wait for form in facts.forms for wait in form.wait} if facts else {"none", "time", "forever"}

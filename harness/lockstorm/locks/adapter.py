@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -37,6 +37,8 @@ PATH_MOST = 4096  # bytes of a first line
 PREFIX = "adapter:"  # of the names of such locks
 C_LOCK = "lock:"  # of the words that name a C lock as an adapter
 SHIPPED = paths.ROOT / "adapters"
+SERVE = paths.PACKAGE / "adapter_program"  # serve() in each language
+BUILDS = {"LOCKSTORM_BUILDS": "1"}  # a program that is compiled looks for changes when it is started with this
 NOT_INSTALLED = 69  # exit status of an adapter whose library is missing (EX_UNAVAILABLE)
 HELLO_LIMIT_S = 120.0
 END_LIMIT_S = 5.0
@@ -86,16 +88,22 @@ def _linked(link: Path, target: str) -> Path:
 
 
 def library_environment() -> dict[str, str]:
-    """What adapters and their installer go by: where the libraries are, the Python that runs this, and, for the Python
-    of an adapter, where `from lockstorm import serve` finds the package: the last entry of PYTHONPATH, and nothing else
-    is there."""
+    """What adapters and their installer go by: where the libraries are, the Python that runs this, and where programs
+    find serve(): the last entry of PYTHONPATH, which has nothing but the package, and of NODE_PATH. What builds
+    programs in Go and Java is in LOCKSTORM_SERVE."""
     package = _linked(paths.cache("python") / paths.PACKAGE.name, str(paths.PACKAGE))
-    before = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     return {
         "LOCKSTORM_LIBRARIES": str(paths.cache("adapters")),
         "LOCKSTORM_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join([*before, str(package.parent)]),
+        "LOCKSTORM_SERVE": str(SERVE),
+        "PYTHONPATH": _path_with("PYTHONPATH", package.parent),
+        "NODE_PATH": _path_with("NODE_PATH", SERVE / "node"),
     }
+
+
+def _path_with(variable: str, last: Path) -> str:
+    before = [os.environ[variable]] if os.environ.get(variable) else []
+    return os.pathsep.join([*before, str(last)])
 
 
 def install_libraries() -> int:
@@ -120,7 +128,7 @@ def adapter_entry(lock: str) -> LockEntry:
 @cache
 def described(word: str, path: str) -> LockEntry:
     """The entry of an adapter's lock, from the answer to hello."""
-    with AdapterProgram(path) as program:
+    with AdapterProgram(path, BUILDS) as program:
         hello = program.hello()
     return LockEntry(
         name=PREFIX + word,
@@ -169,7 +177,8 @@ def searched_only_reason(lock: LockEntry) -> str:
 class AdapterProgram:
     """A running adapter, which ends with this process. Checks every answer; a ProtocolError names the program."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, more: Mapping[str, str] | None = None) -> None:
+        """`more`: variables for its environment."""
         self.path = path
         self.number = 0
         self.protocol = 1
@@ -178,7 +187,7 @@ class AdapterProgram:
         self.notices: list[AdapterNotice] = []
         self._early: dict[int, AdapterAnswer] = {}  # answers that nobody has received
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by close)
-        environment = {**os.environ, **library_environment(), "LOCKSTORM_PARENT": str(os.getpid())}
+        environment = {**os.environ, **library_environment(), "LOCKSTORM_PARENT": str(os.getpid()), **(more or {})}
         self._process = subprocess.Popen(
             [paths.program("spawn"), path],
             stdin=subprocess.PIPE,

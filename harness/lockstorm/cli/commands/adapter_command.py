@@ -20,31 +20,31 @@ from lockstorm.locks.adapter import PREFIX, SHIPPED, adapter_entry, adapter_path
 class Starter:
     """A first adapter in one language."""
 
-    program: str  # in adapters/starters
-    written: str  # the file to write; a program that is built or run by its suffix needs the suffix
-    beside: tuple[str, ...] = ()  # files in adapters, which are written beside it
-    build: str = ""  # the command that makes lock-adapter of it; empty: it is a program as it is
+    files: dict[str, str]  # to write, by name: their sources in adapters/starters. The first is executable
+    first: str = ""  # the command that fetches its library, and builds what lockstorm does not build
+    program: str = ""  # that this command makes; empty: the first file
 
     @property
-    def path(self) -> Path:
-        return SHIPPED / "starters" / self.program
+    def main(self) -> str:
+        return next(iter(self.files))
 
 
+STARTER_FILES = SHIPPED / "starters"
 STARTERS = {
     "go": Starter(
-        "lock-adapter.go",
-        "lock-adapter.go",
-        ("redsync/lines.go",),
-        "go mod init lock-adapter && go mod tidy && go build -o lock-adapter .",
+        {"lock-adapter": "lock-adapter-go.sh", "lock-adapter.go": "lock-adapter.go"},
+        "go mod init lock-adapter && go get github.com/redis/go-redis/v9",
     ),
-    "java": Starter("LockAdapter.java", "lock-adapter"),
-    "node": Starter("lock-adapter.mjs", "lock-adapter.mjs"),
-    "python": Starter("lock-adapter.py", "lock-adapter"),
+    "java": Starter(
+        {"lock-adapter": "lock-adapter-java.sh", "LockAdapter.java": "LockAdapter.java", "pom.xml": "pom.xml"},
+        "mvn -q dependency:copy-dependencies -DoutputDirectory=libraries",
+    ),
+    "node": Starter({"lock-adapter.cjs": "lock-adapter.cjs"}, "npm install ioredis"),
+    "python": Starter({"lock-adapter": "lock-adapter.py"}),
     "rust": Starter(
-        "lock-adapter.rs",
-        "lock-adapter.rs",
-        ("starters/lines.rs", "starters/Cargo.toml"),
+        {"lock-adapter.rs": "lock-adapter.rs", "lines.rs": "lines.rs", "Cargo.toml": "Cargo.toml"},
         "cargo build --release && cp target/release/lock-adapter .",
+        "lock-adapter",
     ),
 }
 
@@ -118,22 +118,22 @@ def adapter_check_command(program: str, as_json: bool) -> int:
 @click.argument("language")
 @path_option("-o", "output", help="File to write.  [default: ./lock-adapter]")
 def adapter_init_command(language: str, output: Path | None) -> int:
-    """Write a first adapter for you to change. LANGUAGE is go, java, node, python or rust. In Go and Rust it comes with
-    files that speak the protocol, and need no change.
+    """Write a first adapter for you to change. LANGUAGE is go, java, node, python or rust. In Rust it comes with a file
+    that speaks the protocol, and needs no change; in the others lockstorm brings that.
 
     \b
     Example: lockstorm adapter init python
     """
     starter = STARTERS[choose("starter in", language, list(STARTERS))]
-    output = output or Path(starter.written)
-    for name in starter.beside:
-        check_new_file("-o", output.parent / Path(name).name)
-    path = write_starter_program(output, starter.path)
+    output = output or Path(starter.main)
+    places = {name: output if name == starter.main else output.parent / name for name in starter.files}
+    for place in places.values():
+        check_new_file("-o", place)
+    written = [write_starter_program(places[name], STARTER_FILES / source) for name, source in starter.files.items()]
     output.chmod(0o755)
-    beside = [write_starter_program(output.parent / Path(name).name, SHIPPED / name) for name in starter.beside]
-    program = str(Path(path).parent / "lock-adapter") if starter.build else path
-    written = ", ".join([path, *beside])
-    following = f"Build it: {starter.build}\nNext" if starter.build else "Next"
+    program = str(Path(written[0]).parent / starter.program) if starter.program else written[0]
+    following = f"\nFirst: {starter.first}\nNext" if starter.first else " Next"
     check = f"lockstorm adapter check {program if '/' in program else f'./{program}'}"
-    console().print(Text(f"{written} {'are' if beside else 'is'} written. {following}: {check}"))
+    are = "are" if len(written) > 1 else "is"
+    console().print(Text(f"{', '.join(written)} {are} written.{following}: {check}"))
     return 0
