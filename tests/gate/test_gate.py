@@ -23,11 +23,13 @@ from lockstorm.gate.gate import judge_again, run_gate
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.gate.runs import list_runs, remove_old_runs
-from lockstorm.gate.starter_policy import PURPOSES, RESOURCES, Answers, starter_policy_text
+from lockstorm.gate.starter_policy import EFFICIENCY, PURPOSES, RESOURCES, Answers, starter_policy_text
 from lockstorm.gate.worker import GateWorkerPool
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.library import locks
 from lockstorm.scenario.scenario import scenarios
 from tests.helpers.planting import plant_in
+from tests.helpers.planting_served import BLIND_DELETE
 from tests.helpers.support import ENVIRONMENT, lockstorm, processes_below, short_directory
 
 SCHEMA = json.loads((paths.ROOT / "docs" / "verdict.schema.json").read_text())
@@ -361,6 +363,49 @@ def test_init_without_a_terminal(tmp_path: Path, words: tuple[str, ...], message
     done = lockstorm("init", "-f", str(tmp_path / "lockstorm.toml"), *words, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "") and message in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_init_writes_a_policy_for_a_library_of_ones_own(tmp_path: Path) -> None:
+    """With the scenarios that apply to it, which the gate can play as it stands; the path is relative to the policy."""
+    mine, place = tmp_path / "ci" / "mine", tmp_path / "service"
+    for directory in (mine.parent, place):
+        directory.mkdir()
+    mine.write_text(BLIND_DELETE)
+    mine.chmod(0o755)
+    words = ("init", "--adapter", "ci/mine", "-f", "service/lockstorm.toml")
+    done = lockstorm(*words, cwd=tmp_path, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    text = (place / "lockstorm.toml").read_text()
+    assert tomllib.loads(text)["lock"] == [{"adapter": "../ci/mine", "store": "open"}]
+    assert "one server of redis: a lease, no fencing tokens." in text and "# network: messages are late" in text
+    policy = read_policy(place / "lockstorm.toml")
+    lock = lock_named(policy.locks[0].name)
+    applicable = {name for name, each in scenarios().items() if not each.inapplicable_reason(lock, "open")}
+    plan = plan_gate(policy)
+    assert set(policy.play) == applicable and "renewal-fails" not in applicable and len(applicable) > 30
+    assert plan.inapplicable == () and not any(case.unplayed for case in plan.cases)
+    assert {case.scenario for case in plan.cases} == {*applicable, "storm-pauses"}
+    efficient = ("--for", "efficiency", "-f", "other.toml")
+    assert lockstorm(*words[:3], *efficient, cwd=tmp_path, stdin=subprocess.DEVNULL).returncode == 0
+    other = tomllib.loads((tmp_path / "other.toml").read_text())
+    assert other["lock"][0]["adapter"] == "./ci/mine" and tuple(other["scenarios"]["play"]) == EFFICIENCY
+
+
+@pytest.mark.parametrize(
+    ("adapter", "message"),
+    [
+        ("./none", "./none: there is no such program"),
+        ("redis-p", "there is no adapter called 'redis-p'"),
+        ("/bin/false", "/bin/false"),
+        ("/bin/echo", "/bin/echo"),
+    ],
+)
+def test_init_with_a_wrong_adapter(tmp_path: Path, adapter: str, message: str) -> None:
+    done = lockstorm("init", "--adapter", adapter, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "") and message in done.stderr and "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+    both = lockstorm("init", "--adapter", adapter, "--lock", "setnx", cwd=tmp_path)
+    assert both.returncode == 2 and "--lock or --adapter, not both" in both.stderr
 
 
 def test_init_asks_on_a_terminal(tmp_path: Path) -> None:
