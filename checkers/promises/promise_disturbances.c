@@ -57,6 +57,18 @@ bool is_disturbed(const struct promise_pass *pass, const struct promise_client *
     return disturbances_end_ns(pass, client) > pass->now_ns;
 }
 
+bool lost_only_replies(const struct promise_pass *pass, const struct promise_call *call) {
+    uint32_t lost = 0;
+    for (uint32_t at = 0; at < pass->disturbance_count; at++) {
+        const struct promise_disturbance *each = &pass->disturbances[at];
+        bool over = at < call->disturbances && each->until_ns <= call->ask->at_ns;
+        if (over || !disturbs_client(each, call->owner->client)) continue;
+        if (each->event->kind != EVENT_FAULT || each->event->effect != FAULT_LOST || !each->event->reply) return false;
+        lost++;
+    }
+    return lost > 0;
+}
+
 bool has_ended(const struct promise_client *client) {
     return client->ended_ns != PROMISE_ALWAYS;
 }

@@ -104,12 +104,18 @@ static const char *why_doubtful(const struct promise_pass *pass, const struct pr
     return older && owner->watched ? "an older watchdog may shorten its lease, or be stuck" : NULL;
 }
 
+/* A library that sends its request again may have been granted the lock by both, if the first one comes late. If only
+ * the reply was lost, the server has executed the first one by then: a right lock knows its owner, and counts once. */
+static bool may_count_twice(const struct promise_pass *pass, const struct promise_call *call) {
+    return call->disturbed && (call->ask->asked.mode == MODE_PERMIT || !lost_only_replies(pass, call));
+}
+
 void hold_grant(struct promise_pass *pass, struct promise_call *call) {
     struct promise_owner *owner = call->owner;
     enum call_mode mode = call->ask->asked.mode;
     /* Both before this grant counts in `most`. */
     bool again = holds_certainly(pass, owner), alone = call->alone && !may_hold(owner);
-    hold_maybe(pass, call, call->disturbed ? 2 : 1); /* asked for twice, it may have been granted twice */
+    hold_maybe(pass, call, may_count_twice(pass, call) ? 2 : 1);
     supersede_others(pass, call);
     owner->grant[mode] = pass->now;
     note_token(pass, call);

@@ -74,7 +74,8 @@ static const struct promise_call *left_with_nothing(const struct promise_pass *p
         bool clear = ok || (!call->disturbed && !was_cancelled(pass, call));
         const struct call_event *superseded = &pass->events[owner->superseded];
         bool late = (call->disturbed || !ok) && owner->client->late_command_ns >= superseded->at_ns;
-        bool lost = owner->superseded && call->ask < superseded && !late;
+        bool waits = !ok && was_cancelled(pass, call); /* perhaps still, although its caller does not */
+        bool lost = owner->superseded && call->ask < superseded && !late && !waits;
         if (!clear && !lost) return NULL;
         last = call;
     }

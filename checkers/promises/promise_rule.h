@@ -49,6 +49,9 @@ int64_t held_up_ns(const struct promise_pass *pass, const struct promise_client 
 int64_t disturbances_end_ns(const struct promise_pass *pass, const struct promise_client *client);
 bool is_disturbed(const struct promise_pass *pass, const struct promise_client *client);
 
+/* Replies to its client were lost while the call was under way, and nothing else disturbed it. */
+bool lost_only_replies(const struct promise_pass *pass, const struct promise_call *call);
+
 bool has_ended(const struct promise_client *client);
 
 /* May a message to the client be lost, with or without a connection? */

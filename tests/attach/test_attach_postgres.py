@@ -92,7 +92,7 @@ inject = '''
 for child in $(cat /proc/{pid}/task/{pid}/children); do
     if grep -aq 'postgres: app staging' /proc/$child/cmdline; then kill -TERM $child && touch {tmp_path}/ended; fi
 done'''
-prove = "test -e {tmp_path}/ended"
+prove = "rm {tmp_path}/ended"
 lasts = "100ms"
 """
     )

@@ -41,7 +41,7 @@ limit = "500ms"
 
 [fault.without-heal]
 inject = "true"
-prove = "echo asked >> {directory}/proofs; test $(wc -l < {directory}/proofs) -gt 2"
+prove = "echo asked >> {directory}/proofs; test $(wc -l < {directory}/proofs) -gt 2 && rm {directory}/proofs"
 lasts = "100ms"
 
 [fault.late]
