@@ -2,21 +2,24 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.compare import measure
-from lockstorm.compare.compare import Counters, Load
+from lockstorm.compare.compare import Counters, Load, with_descendants
 from lockstorm.compare.compare import measure_cell as measure_cell
 from lockstorm.compare.comparison import CostCell
 from lockstorm.compare.measure import LockEvent
 from lockstorm.native.library import Kind, locks
 from lockstorm.results.lock_entry import LockEntry
+from tests.helpers.planting_served import BLIND_DELETE
 from tests.helpers.support import ENVIRONMENT, lockstorm
 from tests.helpers.support import trial as a_trial
 
@@ -211,6 +214,31 @@ def test_a_lock_alone_needs_exactly_its_commands() -> None:
     assert cell.overtakings_per_grant is None
 
 
+def test_a_library_is_measured_beside_a_lock(tmp_path: Path) -> None:
+    """Its program's processor time counts as its client's, which alone needs some 35 us."""
+    mine = tmp_path / "mine"
+    mine.write_text(BLIND_DELETE)
+    mine.chmod(0o755)
+    words = ("--adapter", str(mine), "--waiters", "1", "--rate", "none", "--duration", "300ms", "--json")
+    done = lockstorm("compare", "--lock", "set-nx-px", *words)
+    assert done.returncode == 0, done.stderr
+    ours, library = (msgspec.convert(cell, CostCell) for cell in json.loads(done.stdout)["cells"])
+    assert (ours.lock, library.lock) == ("set-nx-px", f"adapter:{mine}")
+    check_measured(library)
+    assert library.grants and set(library.commands) == {"set", "del"}
+    assert library.requests_per_grant == pytest.approx(2, abs=2 / library.grants + 0.0005)
+    assert ours.client_cpu_us_per_grant and library.client_cpu_us_per_grant
+    assert library.client_cpu_us_per_grant > 4 * ours.client_cpu_us_per_grant
+
+
+def test_the_programs_of_a_process_are_found() -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True) as shell:
+        assert shell.stdout
+        sleeper = int(shell.stdout.readline())
+        assert with_descendants({shell.pid}) == {shell.pid, sleeper}
+        os.kill(sleeper, signal.SIGKILL)
+
+
 def test_polling_costs_requests_while_another_client_works() -> None:
     cell, _ = measure_cell(lock("set-nx-px"), Load(4, work_ms=20), 500)
     check_measured(cell)
@@ -344,6 +372,7 @@ def test_nothing_measured_is_inconclusive() -> None:
     ("arguments", "message"),
     [
         (("--lock", "setnyx"), "setnx"),
+        (("--adapter", "./none"), "./none: there is no such program"),
         (("--waiters", "0"), "1 to 20,000"),
         (("--waiters", "20001"), "1 to 20,000"),
         (("--waiters", "1,,2"), "1,,2"),

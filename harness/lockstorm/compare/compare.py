@@ -1,6 +1,7 @@
 """Measures the cost of each lock on real servers in real time, one trial per cell. docs/compare.md explains the numbers
 and what not to conclude from them."""
 
+import contextlib
 import os
 import signal
 import statistics
@@ -8,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from msgspec import structs
 
@@ -43,6 +45,7 @@ SUSTAINED = 0.95  # of the requested rate
 REFERENCE_REQUESTS, REFERENCE_RUNS = 1000, 3
 RECORDS_PER_S, RECORDS_MOST = 400_000, 2_000_000
 ARRIVAL_US = 2000  # for each of many clients, before the window begins: to connect, and to begin to wait
+LIBRARY_ARRIVAL_US = 500_000  # of an adapter's clients: many libraries connect at their first call
 STALLED = 0.5  # of the window, without a grant although a client waits
 
 
@@ -130,12 +133,14 @@ def measure_cell(
     if shared:
         settings = grouped(settings, lock, load.clients, stored=False)
 
+    arrival_us = load.clients * ARRIVAL_US if shared else LIBRARY_ARRIVAL_US if lock.adapter else 0
+
     def observe_once(_: int) -> Observed:
         nonlocal pair
         with Trial(settings) as trial:
             pair = _reference_pair(trial) if load.rate is None else None
             clients = _clients(trial, load)
-            observed = observe(trial, clients, duration_ms, arrival_us=load.clients * ARRIVAL_US if shared else 0)
+            observed = observe(trial, clients, duration_ms, arrival_us=arrival_us)
             trial.must_not_stall()
             return observed
 
@@ -178,8 +183,21 @@ def observe(trial: Trial, clients: list[Client], duration_ms: int, arrival_us: i
 
 
 def _signal(clients: list[Client], number: int) -> None:
-    for pid in {client.pid for client in clients}:
+    for pid in with_descendants({client.pid for client in clients}):
         os.kill(pid, number)
+
+
+def with_descendants(pids: set[int]) -> set[int]:
+    """These processes, and those that they have started: the program of an adapter belongs to its client."""
+    found: set[int] = set()
+    ahead = list(pids)
+    while ahead:
+        pid = ahead.pop()
+        found.add(pid)
+        with contextlib.suppress(OSError):  # it has just ended
+            for task in os.listdir(f"/proc/{pid}/task"):
+                ahead += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return found
 
 
 def counters_of(servers: list[RedisServer]) -> Counters:
@@ -212,8 +230,10 @@ def _clients(trial: Trial, load: Load) -> list[Client]:
 
 
 def _cpu_ns(owners: list[Client] | list[RedisServer]) -> int:
-    """User and system time of processes, including threads that have ended (the clock of clock_getcpuclockid)."""
+    """User and system time of processes, including threads that have ended (the clock of clock_getcpuclockid), and of
+    the programs that clients have started."""
     pids = {owner.pid if isinstance(owner, Client) else owner.process.pid for owner in owners}
+    pids = with_descendants(pids)
     return sum(time.clock_gettime_ns((~pid << 3) | 2) for pid in pids)
 
 

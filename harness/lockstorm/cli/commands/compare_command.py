@@ -11,6 +11,8 @@ from lockstorm.cli.options import Numbers, duration_option, json_option, names_o
 from lockstorm.cli.terminal import check_new_file, print_result, progress
 from lockstorm.compare import compare as compare_
 from lockstorm.compare.compare_table import show_comparison
+from lockstorm.locks.adapter import PREFIX as ADAPTER
+from lockstorm.locks.adapter import searched_only_reason
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.plugin import PREFIX as PLUGIN
 from lockstorm.native.library import locks_on
@@ -23,6 +25,13 @@ RATE_LIMIT = 1_000_000
 @names_option("--lock", "LOCK", "Locks to measure. Default: all that live on Redis.")
 @click.option(
     "--plugin", "plugins", metavar="FILE", multiple=True, help="Measure a lock of your own in C, too; may be repeated."
+)
+@click.option(
+    "--adapter",
+    "adapters",
+    metavar="PROGRAM",
+    multiple=True,
+    help="Measure a lock library, too, through this adapter; may be repeated.",
 )
 @click.option(
     "--waiters",
@@ -49,6 +58,7 @@ RATE_LIMIT = 1_000_000
 def compare_command(
     lock: str | None,
     plugins: tuple[str, ...],
+    adapters: tuple[str, ...],
     waiters: tuple[int, ...],
     rate: tuple[int, ...],
     duration_ms: int,
@@ -61,12 +71,16 @@ def compare_command(
     \b
     Example: lockstorm compare --lock set-nx-px,setnx --waiters 1,8 --rate none
              lockstorm compare --lock set-nx-px --plugin ./my.so
+             lockstorm compare --lock set-nx-px,pubsub --adapter ./mine
     `lockstorm docs compare` explains the columns, and what not to conclude from them.
     """
-    default = locks_on("redis") if not plugins else []
+    default = locks_on("redis") if not plugins and not adapters else []
     chosen = [lock_named(name) for name in lock.split(",")] if lock is not None else default
     chosen = [*chosen, *(lock_named(PLUGIN + file) for file in plugins)]
+    chosen += [lock_named(ADAPTER + program) for program in adapters]
     for each in chosen:
+        if reason := searched_only_reason(each):
+            raise UsageError(reason)
         if each.service != "redis":
             raise UsageError(f"what a lock costs is measured on redis-servers, and {each.name} lives on {each.service}")
     loads = compare_.loads(waiters, rate, work_ms)
