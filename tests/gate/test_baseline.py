@@ -128,7 +128,7 @@ def test_on_servers_of_a_user_nothing_is_said_that_the_table_does_not_say() -> N
     for scenario, is_attached, begins in (
         ("release-race", False, "A right lock of this kind keeps integrity here"),
         ("release-race", True, None),
-        ("gc-pause", False, "As any lock with a lease (set-nx-px): yours is not worse."),
+        ("gc-pause", False, "As any lock with a lease (set-nx-px): yours is not worse. Kleppmann's figure: "),
         ("gc-pause", True, "As any lock with a lease (set-nx-px) on servers that lockstorm starts."),
     ):
         verdict = race if scenario == "release-race" else pause

@@ -431,7 +431,7 @@ def test_junit(tmp_path: Path) -> None:
         "Integrity <was> seen",
         "Why it matters:",
         "What to do:",
-        "See it again, in the checkout of lockstorm: ./lockstorm",
+        "See it again: lockstorm run gc-pause",
     ):
         assert part in failure.text
     assert root.find("testsuite/testcase[@name='packet-delay']/error") is not None

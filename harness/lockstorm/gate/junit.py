@@ -2,9 +2,9 @@
 
 import xml.etree.ElementTree as ElementTree
 
+from lockstorm.base.sentence import as_sentence
 from lockstorm.base.xml_text import xml_text
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED
-from lockstorm.gate.messages import as_sentence
 from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, UnjudgedProperty, what_to_do
 
 
@@ -46,7 +46,7 @@ def case_element(suite: str, cell: GateCell, lock: GateLock) -> ElementTree.Elem
         failure.text = xml_text(failure_text(cell, lock))
     elif cell.outcome == INCONCLUSIVE:
         error = ElementTree.SubElement(case, "error", message=message, type="inconclusive")
-        error.text = xml_text(f"{cell.sentence}\nAgain, in the checkout of lockstorm: ./{cell.replay}")
+        error.text = xml_text(f"{cell.sentence}\nAgain: {cell.replay}")
     elif cell.outcome == ACCEPTED:
         reasons = "; ".join(f"{each.why} (until {each.until})" for each in cell.accepted)
         ElementTree.SubElement(case, "skipped", message=xml_text(f"{cell.in_short}; accepted: {reasons}"))
@@ -61,6 +61,4 @@ def failure_text(cell: GateCell, lock: GateLock) -> str:
         lines.append(f"Why this lock: {as_sentence(cell.reason)}")
     lines += [f"What to do: {paragraph}" for paragraph in what_to_do(lock)]
     lines += [f"The acceptance in the policy expired: it was valid until {each.until}." for each in cell.accepted]
-    return "\n".join(
-        [*lines, f"In detail: {cell.sentence}", f"See it again, in the checkout of lockstorm: ./{cell.replay}"]
-    )
+    return "\n".join([*lines, f"In detail: {cell.sentence}", f"See it again: {cell.replay}"])

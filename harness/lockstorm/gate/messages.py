@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from lockstorm.base.sentence import as_sentence
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.scenario import scenarios
 
@@ -54,11 +55,6 @@ def scenario_summary(scenario: str, control: bool) -> str:
     if known is None:  # a storm
         return "Random faults passed over clients that worked under the lock."
     return f"Without any fault ({known.control}):" if control else known.summary
-
-
-def as_sentence(text: str) -> str:
-    text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def short_message(violated: Iterable[str]) -> str:

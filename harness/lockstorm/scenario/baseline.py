@@ -7,6 +7,7 @@ from functools import cache
 
 from lockstorm.base import paths
 from lockstorm.base.option_fields import choose
+from lockstorm.base.sentence import as_sentence
 from lockstorm.locks.adapter import PREFIX, is_adapter
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.fault_names import fault_names
@@ -108,9 +109,10 @@ def baseline_of(right: str, scenario: str, store: str, verdict: Verdict, *, is_a
         return f"{kept} {CURES.get(scenario, '')}".strip()
     if any(cell.fault.get(name) != "violated" for name in violated):
         return None
+    reason = [as_sentence(cell.reason)] if cell.reason else []
     if is_attached:
-        return f"{AS_OTHERS}{_kind(right)} ({right}) on servers that lockstorm starts. {cell.reason}".strip()
-    return f"{AS_OTHERS}{_kind(right)} ({right}): yours is not worse. {cell.reason}".strip()
+        return " ".join([f"{AS_OTHERS}{_kind(right)} ({right}) on servers that lockstorm starts.", *reason])
+    return " ".join([f"{AS_OTHERS}{_kind(right)} ({right}): yours is not worse.", *reason])
 
 
 def _storm_words(right: str, store: str, violated: list[str], faults: Iterable[str]) -> str | None:
