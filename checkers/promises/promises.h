@@ -105,6 +105,7 @@ struct call_event {
     enum call_event_kind kind;
     int64_t at_ns;
     struct call asked;      /* ASK */
+    int place;              /* ASK: of the call among the lines of the workload, from 1; 0: it has no line; not read */
     uint32_t call;          /* ANSWER: index of its ASK event */
     enum outcome outcome;   /* ANSWER */
     int64_t token;          /* ANSWER of an acquire: 0: none */

@@ -50,7 +50,7 @@ static json_t *found_json(struct search *search) {
                   "anew", (int)anew);
     json_object_set_new(found, "smallest", schedule_json(world->space, &smallest));
     world->operations->describe(world, !anew, found);
-    if (world->has_programs && search_control(search, &smallest, &control))
+    if (search_control(search, &smallest, &control))
         json_object_set_new(found, "control", schedule_json(world->space, &control));
     schedule_free(&smallest);
     schedule_free(&control);
@@ -94,6 +94,17 @@ static bool lines_read(const char *path, const struct choice_space *space, struc
     return true;
 }
 
+/* Nearly the same schedule, which violates nothing of it. */
+static void control_add(struct search *search, const struct schedule *schedule, uint64_t found,
+                        const struct search_outcome *outcome, json_t *result) {
+    static struct schedule control;
+    search->found_number = search->found_origin = found;
+    search->found_outcome = *outcome;
+    if (search_control(search, schedule, &control))
+        json_object_set_new(result, "control", schedule_json(search->world->space, &control));
+    schedule_free(&control);
+}
+
 static int schedule_replay(struct search *search, const struct schedule *schedule, uint64_t found, bool *used) {
     struct search_world *world = search->world;
     world->operations->watch(world, &search->schedule);
@@ -115,6 +126,7 @@ static int schedule_replay(struct search *search, const struct schedule *schedul
                                (json_int_t)(outcome.digest >> 1), "checkpoints", struck_json(search));
     world->operations->introduce(world, result);
     world->operations->describe(world, false, result);
+    if (world->has_programs && outcome.violates) control_add(search, schedule, found, &outcome, result);
     line_print(result);
     return outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
 }

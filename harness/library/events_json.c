@@ -68,6 +68,7 @@ json_t *call_events_json(const struct call_event *events, size_t count, int node
         const struct call_event *event = &events[each];
         json_t *body = json_pack("{s:s,s:I}", "event", KINDS[event->kind], "at_ns", (json_int_t)event->at_ns);
         if (event->kind == EVENT_ASK) call_json(&event->asked, body);
+        if (event->kind == EVENT_ASK && event->place) json_object_set_new(body, "place", json_integer(event->place));
         if (event->kind == EVENT_ANSWER) answer_json(events, event, body);
         if (event->kind == EVENT_FAULT || event->kind == EVENT_LATE) struck_event_json(event, body);
         if (event->kind == EVENT_EXECUTED) executed_json(event, body);

@@ -54,6 +54,14 @@ static bool makes_object(const struct library_world *world, const struct call *c
     return of_object && call->verb != CALL_ACQUIRE && !world->clients[call->client].acquired[call->lock];
 }
 
+/* Of the next call of a thread among the lines of the workload, of which the settings are the first. */
+static int call_place(const struct library_world *world, int client, int thread) {
+    const struct workload *workload = &world->workload;
+    int place = (workload->settings[0] != '\0') + world->clients[client].threads[thread].next + 1;
+    for (int each = 0; each < workload_thread_number(client, thread); each++) place += workload->threads[each].count;
+    return place;
+}
+
 bool calls_ask_next(struct library_world *world, int client, int thread) {
     struct library_thread *state = &world->clients[client].threads[thread];
     const struct planned_call *planned = next_call(world, client, thread);
@@ -73,7 +81,9 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
     if (!state->question) return calls_fail(world, client, "takes no question", "");
     state->asked = true;
     state->messages = 0;
-    state->ask = library_event_add(world, (struct call_event){.kind = EVENT_ASK, .asked = call, .client = client});
+    state->ask = library_event_add(
+        world, (struct call_event){
+                   .kind = EVENT_ASK, .asked = call, .place = call_place(world, client, thread), .client = client});
     state->asked_late_ns = hosted_late_ns(&world->clients[client].program);
     state->cancel_at_ns = planned->cancel_after_ms > 0
                               ? shared_page_mono_ns(world->page) + planned->cancel_after_ms * CLOCK_NS_PER_MS

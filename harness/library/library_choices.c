@@ -136,6 +136,7 @@ static bool step_take(struct library_world *world, struct choice choice) {
 bool library_apply(struct search_world *search, struct choice choice) {
     struct library_world *world = (struct library_world *)search;
     size_t before = world->event_count;
+    library_deviation_note(world);
     bool good = step_take(world, choice);
     for (size_t each = before; good && each < world->event_count; each++)
         if (world->events[each].kind == EVENT_ANSWER && library_is_quiet(world) && is_at_rest(world)) {

@@ -1,5 +1,6 @@
 #include "harness/library/library_link.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,12 +111,32 @@ bool link_hear_server(struct library_link *link) {
 
 /* --- messages --- */
 
+/* The first word of an array of bulk strings, in which RESP has commands. */
+static const char *bulk_find(struct span bytes) {
+    const char *at = bytes.length > 0 && bytes.bytes[0] == '*' ? memchr(bytes.bytes, '$', bytes.length) : NULL;
+    const char *line = at ? memchr(at, '\n', bytes.length - (size_t)(at - bytes.bytes)) : NULL;
+    return line ? line + 1 : NULL;
+}
+
+const char *link_request_command(const struct library_link *link, char command[LINK_COMMAND]) {
+    struct span bytes = byte_queue_first(&link->requests);
+    const char *word = bulk_find(bytes), *end = bytes.bytes + bytes.length;
+    size_t length = 0;
+    while (word && word + length < end && length < LINK_COMMAND - 1 && isalpha((unsigned char)word[length])) {
+        command[length] = (char)toupper((unsigned char)word[length]);
+        length++;
+    }
+    command[length] = '\0';
+    return command;
+}
+
 void link_deliver_request(struct library_link *link, int64_t now_ns) {
     const struct queued_message *message = &link->requests.messages[0];
     if (message->subscribes) link->is_push = true;
     link->has_waited |= message->wait_ms > 0;
     if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
     link->asked_sort = message->sort;
+    (void)link_request_command(link, link->asked_command);
     channel_send(&link->server, byte_queue_first(&link->requests));
     link->owed++;
     byte_queue_drop(&link->requests);

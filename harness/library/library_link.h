@@ -6,6 +6,8 @@
 #include "harness/library_service/library_server.h"
 #include "harness/resp_service/address.h"
 
+enum { LINK_COMMAND = 24 }; /* bytes of a command's name */
+
 /* Where one client's program finds one server. */
 struct link_door {
     int fd; /* listens */
@@ -29,13 +31,14 @@ struct library_link {
     char *unread;         /* owned: what of delivered answers the program's socket has no room for */
     size_t unread_length; /* bytes */
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
-    int64_t block_until_ns; /* the server ends a blocking command then; INT64_MAX: not blocking */
-    uint64_t asked_sort;    /* of the last request that has reached the server */
-    int owed;               /* requests that have reached the server, which has not answered them */
-    bool is_push;           /* answers come that nobody has asked for */
-    bool has_waited;        /* the server was asked something that it answers by its own clock, if not before */
-    bool stirred;           /* something happened to it that the program may notice, since the flag was taken down */
-    bool ended;             /* nothing more happens on it */
+    int64_t block_until_ns;           /* the server ends a blocking command then; INT64_MAX: not blocking */
+    uint64_t asked_sort;              /* of the last request that has reached the server */
+    char asked_command[LINK_COMMAND]; /* its name, of Redis: "GET"; or empty */
+    int owed;                         /* requests that have reached the server, which has not answered them */
+    bool is_push;                     /* answers come that nobody has asked for */
+    bool has_waited; /* the server was asked something that it answers by its own clock, if not before */
+    bool stirred;    /* something happened to it that the program may notice, since the flag was taken down */
+    bool ended;      /* nothing more happens on it */
 };
 
 /* Takes a connection that a program has made. False if none waits. */
@@ -46,6 +49,8 @@ bool link_hear_program(struct library_link *link);
 bool link_hear_server(struct library_link *link);
 /* The oldest request reaches the server. */
 void link_deliver_request(struct library_link *link, int64_t now_ns);
+/* The name of the command of the oldest request, of Redis: "GET"; else the buffer is empty. Returns the buffer. */
+const char *link_request_command(const struct library_link *link, char command[LINK_COMMAND]);
 /* The server's answer is made up; the request reaches nobody. */
 void link_refuse_request(struct library_link *link, const char *answer);
 /* The oldest answer reaches the program. */

@@ -206,6 +206,7 @@ bool library_world_open(struct library_world *world, const struct library_settin
 void library_world_close(struct library_world *world) {
     library_session_end(world);
     for (int node = 0; node < world->settings.nodes; node++) server_close(&world->servers[node]);
+    json_decref(world->deviations);
     free(world->kept.events);
     free(world->events);
     free(world->page);
@@ -335,6 +336,8 @@ bool library_begin(struct search_world *search, const struct workload *workload,
     world->workload = *workload;
     workload_match(&world->workload);
     world->event_count = 0;
+    world->noted = 0;
+    json_array_clear(world->deviations);
     world->stopped = false;
     memset(world->down, 0, sizeof world->down);
     if (!all_rest(world, seed)) return false;

@@ -95,6 +95,9 @@ struct library_world {
     char opened[WORKLOAD_SETTINGS];       /* the settings that programs which run were opened with */
     bool has_drawn;                       /* the first of these */
     struct library_evidence last, kept;
+    const struct schedule *played; /* of a schedule that is watched, as it is played; NULL: nobody watches */
+    size_t noted;                  /* its deviations in `deviations` */
+    json_t *deviations;            /* owned */
 };
 
 static inline const struct library_world *library_world_of(const struct search_world *search) {
@@ -216,6 +219,11 @@ void library_request_arrives(struct library_world *world, struct library_link *l
 void workload_draw(struct workload *workload, const struct library_offer *offer, int64_t lease_ms, uint64_t seed);
 /* Draws what programs are opened with: every second time what the library has by itself. */
 void settings_draw(const struct library_offer *offer, uint64_t seed, char settings[WORKLOAD_SETTINGS]);
+
+/* --- deviation_json.c: what each deviation of a watched schedule changes --- */
+
+/* Before the last deviation takes effect: notes the step that would have been taken, and the one that is. */
+void library_deviation_note(struct library_world *world);
 
 /* --- events_json.c: what a library offers, and what one schedule of it came to; the caller owns the values --- */
 

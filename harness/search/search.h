@@ -147,5 +147,6 @@ json_t *broken_json(const struct search_world *world, const struct search_outcom
  * *smallest is search->found. */
 bool search_shrink(struct search *search, struct schedule *smallest);
 
-/* A control for a schedule: one call less, with which nothing of the same is violated. False: each call is needed. */
+/* A control for a schedule: one call less, of a C lock one deviation less, with which nothing of the same is violated.
+ * False: there is none. */
 bool search_control(struct search *search, const struct schedule *smallest, struct schedule *control);

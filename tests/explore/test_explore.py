@@ -500,6 +500,9 @@ def test_the_example_of_the_page() -> None:
     found = found_in(result)
     assert "\n".join(found.lines) in told
     assert result["sentence"] in told
+    control = result["found"]["control"]["schedule"]
+    (missing,) = (line for line in found.lines if line not in control)
+    assert f"control: without {missing} it holds" in told
 
 
 # --- the file ---

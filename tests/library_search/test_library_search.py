@@ -1,6 +1,7 @@
 """Searches of lock libraries: right ones are not accused, a mistake is found, made smaller and played again."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -322,6 +323,24 @@ def test_a_schedule_by_hand_is_played_and_told(tmp_path: Path) -> None:
     assert [line["what"] for line in told["story"] if line["who"] == "client-2"][1] == "acquire: refused"
 
 
+def test_story_and_schedule_have_one_numbering(tmp_path: Path) -> None:
+    order = "before answer client-1 link-1 1: call client-2 thread-1"
+    path = written(tmp_path, *CALLS, "schedule", order, "before call client-1 thread-1 2: pause-client client-1 3000")
+    told = json.loads(lockstorm("replay", "--json", str(path)).stdout)
+    by_number = {line["number"]: (line["who"], line["what"]) for line in told["story"] if "number" in line}
+    assert by_number[1][1].startswith("acquire by ") and by_number[4] == ("client-2", by_number[1][1])
+    assert by_number[6] == ("client-2", "calls acquire while the answer to client-1's EVALSHA is on its way") or (
+        by_number[6] == ("client-2", "calls acquire while the answer to client-1's SET is on its way")
+    )
+    assert by_number[7] == ("client-1", "stands still for 3,000 ms")
+    shown = lockstorm("replay", str(path)).stdout.splitlines()
+    lines = [line.partition("  #")[0] for line in (*CALLS[1:], order)]
+    assert [line for line in shown if line.strip().startswith(("1 client", "6 before"))] == [
+        f"  1 {lines[0]}",
+        f"  6 {order}",
+    ]
+
+
 @pytest.mark.parametrize(
     ("deviation", "late"),
     [
@@ -426,6 +445,9 @@ def test_the_command_says_what_was_found_and_how_to_see_it_again(tmp_path: Path)
     assert done.returncode == 1 and "breaks a promise" in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith("again: ")
     assert lockstorm("replay", "-q", str(found)).returncode == 1
+    again = lockstorm("replay", str(found))
+    (control,) = [line for line in again.stdout.splitlines() if line.startswith("control: ")]
+    assert control in done.stdout and re.fullmatch(r"control: without \d+, client-\d .*, it holds", control)
 
 
 @pytest.mark.lengthy("plays a search twice")

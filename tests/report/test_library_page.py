@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from msgspec import convert
 
+from lockstorm.report.deviation_words import deviation_words
 from lockstorm.report.diagram import Diagram
 from lockstorm.report.diagram_page import Subject, diagram_page, diagram_picture
 from lockstorm.report.library_model import call_story, library_diagram
 from lockstorm.report.report import library_subject
-from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.results.call_event import BrokenPromise, CallEvent, PlayedDeviation
 from tests.helpers.support import lockstorm
 
 SECOND = 1_000_000_000
@@ -106,6 +107,55 @@ def test_the_story_has_the_rows_of_the_diagram() -> None:
         ("server", "the lock is held for 2,000 ms more"),
     ]
     assert [(line.what, line.broken) for line in story if line.broken] == [("", "two <hold> it & so")]
+
+
+@pytest.mark.parametrize(
+    ("line", "usual", "instead", "told"),
+    [
+        (
+            "before answer client-1 link-2 3: call client-1 thread-2",
+            "GET",
+            "release",
+            ("client-1", "calls release while the answer to its GET is on its way"),
+        ),
+        (
+            "before request client-1 link-1 1: call client-3 thread-1",
+            "EVALSHA",
+            "acquire",
+            ("client-3", "calls acquire while client-1's EVALSHA is on its way"),
+        ),
+        (
+            "before answer client-3 link-2 1: request client-1 link-5",
+            "EVALSHA",
+            "SET",
+            ("client-1", "its SET reaches the server while the answer to client-3's EVALSHA is on its way"),
+        ),
+        (
+            "before call client-1 thread-1 2: answer client-2 link-1",
+            "renew",
+            "",
+            ("client-2", "gets the answer to a command before client-1's next call, renew"),
+        ),
+        ("before clock 4: pause-client client-1 1000", "", "", ("", "")),
+        ("before request client-1 link-1 1: drop-request client-1 link-1", "GET", "GET", ("", "")),
+    ],
+)
+def test_an_order_of_messages_is_said_in_words(line: str, usual: str, instead: str, told: tuple[str, str]) -> None:
+    assert deviation_words(PlayedDeviation(line, usual, instead, 0)) == told
+
+
+def test_the_story_has_the_numbers_of_the_schedule_lines() -> None:
+    events = [{**each, "place": 1 + 2 * (each["client"] - 1)} if each["event"] == "ask" else each for each in EVENTS]
+    order = PlayedDeviation("before answer client-1 link-1 1: call client-2 thread-1", "SET", "acquire", 5)
+    pause = PlayedDeviation("before call client-1 thread-1 2: pause-client client-1 2000", "", "", 4)
+    story = call_story(events_of(events), [], [pause, order], calls=3)
+    assert [(each.number, each.what.split()[0]) for each in story if each.number] == [
+        (1, "acquire"),
+        (4, "stands"),
+        (5, "calls"),
+        (3, "acquire"),
+        (1, "release"),
+    ]
 
 
 def test_a_page_escapes_what_it_shows() -> None:

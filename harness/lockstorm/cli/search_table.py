@@ -1,7 +1,7 @@
 """Prints the progress and the result of a search, and of the replay of a library's schedule, in a terminal."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -12,10 +12,12 @@ from lockstorm.report.story import call_story_table, sentence_text, story_table,
 from lockstorm.results.event import Event
 from lockstorm.search.explorer import SearchProgress, count_states
 from lockstorm.search.replay import ReplayedLibrary
+from lockstorm.search.search_lines import ScheduleLines, ViolationGroup
 from lockstorm.search.search_plan import SearchPlan
-from lockstorm.search.search_result import SearchResult, SmallestSchedule, control_lines
+from lockstorm.search.search_result import SearchResult, SmallestSchedule, control_lines, numbered_lines
 
 DAY_S = 86400
+GROUPS_SHOWN = 12  # kinds of violations, by properties and faults
 
 
 def show_search(out: Console, result: SearchResult, events: list[Event] | None, *, quiet: bool = False) -> None:
@@ -36,9 +38,13 @@ def show_search(out: Console, result: SearchResult, events: list[Event] | None, 
 def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | None, *, quiet: bool) -> None:
     if events or (found.story and not quiet):
         out.print(story_table(events) if events else call_story_table(found.story), "")
-    for line in (*found.workload, *found.choices):
+    _show_lines(out, found.workload, found.choices, found.control)
+
+
+def _show_lines(out: Console, workload: Sequence[str], choices: Sequence[str], control: ScheduleLines | None) -> None:
+    for line in numbered_lines(workload, choices):
         out.print(Text(line, "bold"))
-    for line in control_lines(found):
+    for line in control_lines(workload, choices, control):
         out.print(Text(line, "dim"))
     out.print()
 
@@ -46,6 +52,7 @@ def _show_found(out: Console, found: SmallestSchedule, events: list[Event] | Non
 def show_library_replay(out: Console, result: ReplayedLibrary, *, quiet: bool) -> None:
     if not quiet:
         out.print(call_story_table(result.story), "")
+        _show_lines(out, result.workload, result.choices, result.control)
     out.print(sentence_text(result.sentence, result.exit))
 
 
@@ -73,14 +80,25 @@ def progress_line(progress: SearchProgress, plan: SearchPlan, elapsed_s: float, 
     return ", ".join(words)
 
 
+def _causes(group: ViolationGroup, result: SearchResult) -> list[str]:
+    """The faults of these schedules. Of the one that was made smaller those that are left: the others had no part."""
+    found = result.found
+    if not found or group.schedules > 1 or group.first != found.number:
+        return group.faults
+    words = {line.partition(": ")[2].split()[0] for line in found.choices}
+    return [name for name in group.faults if name in words]
+
+
 def _numbers(result: SearchResult) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     pct, found = result.pct, result.found
     groups = "\n".join(
         f"{group.schedules:,} of {', '.join(group.violates).replace('_', ' ')}"
-        f" by {', '.join(group.faults) or 'the order of steps'}, first {group.first:,}"
-        for group in result.groups
+        f" by {', '.join(_causes(group, result)) or 'the order of steps'}, first {group.first:,}"
+        for group in result.groups[:GROUPS_SHOWN]
     )
+    if len(result.groups) > GROUPS_SHOWN:
+        groups += f"\n... and {len(result.groups) - GROUPS_SHOWN} more kinds: --json has all"
     calls = f", {result.calls:,} calls" if result.library else ""
     shrunk = f"{found.calls_before_shrinking} calls and " if found and result.library else ""
     rows = {

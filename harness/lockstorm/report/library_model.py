@@ -8,8 +8,18 @@ to the release of the same lock object and mode. docs/promises.md says when a ho
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lockstorm.report.deviation_words import deviation_words
 from lockstorm.report.diagram import Bar, Diagram, Lane, NumberedEvidence, Row
-from lockstorm.results.call_event import NEVER, NO_END, NO_KEY, BrokenPromise, CallEvent, CallStoryLine, first_broken
+from lockstorm.results.call_event import (
+    NEVER,
+    NO_END,
+    NO_KEY,
+    BrokenPromise,
+    CallEvent,
+    CallStoryLine,
+    PlayedDeviation,
+    first_broken,
+)
 
 NS_PER_MS = 1_000_000
 Called = tuple[int, int, int, str]  # client, thread, lock object, mode
@@ -36,25 +46,40 @@ FAULTS = {  # {}: how long it lasts, in ms
 
 
 def library_diagram(events: Sequence[CallEvent], broken: Sequence[BrokenPromise]) -> Diagram:
+    return _traced(events, broken)[0]
+
+
+def _traced(events: Sequence[CallEvent], broken: Sequence[BrokenPromise]) -> tuple[Diagram, dict[int, int]]:
+    """The diagram, and for each of its rows the index of the event that it shows."""
     shown = first_broken(broken)
     tracer = _CallTracer(events, shown)
     for place, event in enumerate(events):
         tracer.add(place, event)
-    return tracer.finish()
+    return tracer.finish(), {row: place for place, row in tracer.row_of.items()}
 
 
-def call_story(events: Sequence[CallEvent], broken: Sequence[BrokenPromise]) -> list[CallStoryLine]:
-    """The events that a reader needs. Of each broken promise the first event that shows it is marked."""
-    return _story_of(library_diagram(events, broken))
-
-
-def _story_of(diagram: Diagram) -> list[CallStoryLine]:
+def call_story(
+    events: Sequence[CallEvent],
+    broken: Sequence[BrokenPromise],
+    deviations: Sequence[PlayedDeviation] = (),
+    calls: int = 0,
+) -> list[CallStoryLine]:
+    """The events that a reader needs, each with the number of the line of the schedule that it comes from: of its
+    `calls` lines of calls, then of its deviations. Of each broken promise the first event that shows it is marked."""
+    diagram, event_of = _traced(events, broken)
     shown = {piece.shown_at: piece.text for piece in diagram.evidence}
-    return [
-        CallStoryLine(row.at_ns / 1e9, row.who, row.story, shown.get(number, ""))
-        for number, row in enumerate(diagram.rows)
-        if row.story or number in shown
-    ]
+    faults = {each.event: number for number, each in enumerate(deviations, calls + 1) if not deviation_words(each)[0]}
+    orders = [(number, each) for number, each in enumerate(deviations, calls + 1) if deviation_words(each)[0]]
+    story = list[CallStoryLine]()
+    for row, told in enumerate(diagram.rows):
+        at = event_of[row]
+        while orders and orders[0][1].event <= at:
+            number, each = orders.pop(0)
+            story.append(CallStoryLine(told.at_ns / 1e9, *deviation_words(each), number=number))
+        if told.story or row in shown:
+            number = events[at].place or faults.get(at, 0)
+            story.append(CallStoryLine(told.at_ns / 1e9, told.who, told.story, shown.get(row, ""), number))
+    return story
 
 
 @dataclass
@@ -80,7 +105,7 @@ class _CallTracer:
         self._broken = broken
         self._showing = {each.event for each in broken}
         self._needed = self._showing | {each.other for each in broken}  # these have a row in any case
-        self._row_of: dict[int, int] = {}  # event -> row
+        self.row_of: dict[int, int] = {}  # event -> row
         self._waits: dict[int, Bar] = {}  # by the event that asked
         self._holds: dict[Called, list[Bar]] = {}
         self._leases: dict[int, Bar] = {}  # by resource
@@ -96,14 +121,14 @@ class _CallTracer:
         step = getattr(self, f"_{event.kind}", None)
         if step:
             step(place, event)
-        if place in self._needed and place not in self._row_of:
+        if place in self._needed and place not in self.row_of:
             self._needed_row(place, event)
 
     def finish(self) -> Diagram:
         evidence = []
         for number, each in enumerate(self._broken, 1):
-            rows = {self._row_of[place] for place in (each.event, each.other) if place in self._row_of}
-            shown_at = self._row_of[each.event]
+            rows = {self.row_of[place] for place in (each.event, each.other) if place in self.row_of}
+            shown_at = self.row_of[each.event]
             evidence.append(NumberedEvidence(number, each.promise, each.sentence, tuple(sorted(rows)), shown_at))
             for row in rows:
                 self.rows[row].evidence.append(number)
@@ -111,7 +136,7 @@ class _CallTracer:
         return Diagram(self.lanes, self.rows, self.bars, [], evidence, has_lease)
 
     def _row(self, place: int, event: CallEvent, lane: int, text: str, tone: str, who: str, story: str) -> Row:
-        self._row_of[place] = len(self.rows)
+        self.row_of[place] = len(self.rows)
         row = Row(event.at_ns, lane, text, tone, event.kind, who=who, story=story)
         self.rows.append(row)
         return row

@@ -98,13 +98,16 @@ def excerpt_table(events: list[Event], records: list[int], around: int = 5) -> T
 
 
 def call_story_table(story: Iterable[CallStoryLine]) -> Table:
+    """The first column has the numbers that `schedule_lines` gives to calls and deviations."""
     table = Table(box=None, padding=(0, 1), show_header=False)
+    table.add_column(justify="right")
     for line in story:
+        number = Text(str(line.number or ""), "bold")
         if line.what or not line.broken:
             style = "bold red" if line.broken else ""
-            table.add_row(Text(f"{line.at_s:.3f} s", "dim"), line.who, Text(line.what, style))
+            table.add_row(number, Text(f"{line.at_s:.3f} s", "dim"), line.who, Text(line.what, style))
         if line.broken:
-            table.add_row("", "", Text(f"✗ {line.broken}", "bold red"))
+            table.add_row("", "", "", Text(f"✗ {line.broken}", "bold red"))
     return table
 
 

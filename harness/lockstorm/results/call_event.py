@@ -33,6 +33,7 @@ class CallEvent(
     lease_ms: int = 0
     over: bool = False  # it is made with a context that has ended
     again: bool = False  # a release, asked once more because it failed
+    place: int = 0  # of the call that is made, among the lines of the workload, from 1; 0: it has no line
     # the answer
     asked: int = -1  # index of the event that it answers
     outcome: str = ""
@@ -70,13 +71,25 @@ class BrokenPromise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     found_ms: int = 0
 
 
+class PlayedDeviation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a schedule leaves the usual course. `usual` and `instead` say what the two steps are about: the command of
+    a message, of Redis, or the call that is made; empty: it has no name."""
+
+    line: str
+    usual: str
+    instead: str
+    event: int  # index of the first event behind it
+
+
 class CallStoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`broken`: the sentence of the promise that this line shows to be broken."""
+    """`broken`: the sentence of the promise that this line shows to be broken. `number`: of the line of the schedule,
+    calls first, that this is about, from 1; 0: of none."""
 
     at_s: float
     who: str
     what: str
     broken: str = ""
+    number: int = 0
 
 
 def first_broken(broken: Sequence[BrokenPromise]) -> list[BrokenPromise]:

@@ -16,7 +16,14 @@ from lockstorm.locks.adapter import is_adapter
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.verdict import Evidence
 from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, UNPLAYED, SearchOutcome, states_joined
-from lockstorm.search.search_lines import FoundSchedule, SearchTally, ViolationGroup, groups_joined, tallies_joined
+from lockstorm.search.search_lines import (
+    FoundSchedule,
+    ScheduleLines,
+    SearchTally,
+    ViolationGroup,
+    groups_joined,
+    tallies_joined,
+)
 from lockstorm.search.sessions import session_numbers
 
 FORMAT = 2  # 1: schedules were counted from 0
@@ -56,6 +63,7 @@ class ShownSchedule(msgspec.Struct, frozen=True):
     with_new_programs: bool = True  # a library's programs that were started for it show it again
     broken: list[BrokenPromise] = []
     story: list[CallStoryLine] = []
+    control: ScheduleLines | None = None  # of a library
 
 
 class Campaign(msgspec.Struct, kw_only=True):

@@ -149,7 +149,14 @@ def _library_shown(explorer: Explorer, schedule: LibrarySchedule, found: FoundSc
     shown = replay_if_possible(explorer, schedule) if found.anew else None
     if shown and set(shown.violates) & set(found.broken):
         evidence = _by_promise(shown.required_evidence)
-        return ShownSchedule(shown.sentence, shown.steps, evidence, broken=shown.evidence, story=shown.story)
+        return ShownSchedule(
+            shown.sentence,
+            shown.steps,
+            evidence,
+            broken=shown.evidence,
+            story=shown.story,
+            control=shown.control,
+        )
     broken = [each for each in found.evidence if each.promise in found.broken]
     return ShownSchedule(
         sentence=broken[0].sentence if broken else "",

@@ -20,7 +20,7 @@ from lockstorm.results.verdict import Verdict
 from lockstorm.search.explorer import Explorer, explorer_for, played_whole
 from lockstorm.search.library_plan import PROMISES
 from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, ScheduleContext, ScheduleFile
-from lockstorm.search.search_lines import HostedOffer
+from lockstorm.search.search_lines import HostedOffer, ScheduleLines
 from lockstorm.search.search_plan import FAIRNESS, LIVENESS, replayed_properties
 
 STRIKES_COMMAND = (  # in histories
@@ -118,6 +118,9 @@ class ReplayedLibrary(msgspec.Struct, frozen=True):
     sentence: str
     replay: str  # the command that repeats it
     exit: int
+    workload: list[str] = []  # its lines: the calls
+    choices: list[str] = []  # ... and the deviations
+    control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
 
     @property
     def required_evidence(self) -> list[BrokenPromise]:
@@ -144,11 +147,14 @@ def replay_library_on(explorer: Explorer, schedule: LibrarySchedule, name: str) 
         violates=done.broken,
         evidence=done.evidence,
         excused=done.excused,
-        story=call_story(done.events, shown),
+        story=call_story(done.events, shown, done.deviations, len(schedule.workload)),
         events=done.events,
         sentence=shown[0].sentence if shown else kept,
         replay=shlex.join(["lockstorm", "replay", name]),
         exit=1 if done.broken else 0,
+        workload=[*schedule.workload],
+        choices=[*schedule.deviations],
+        control=done.control,
     )
 
 

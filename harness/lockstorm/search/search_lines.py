@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lockstorm.results.call_event import BrokenPromise, CallEvent
+from lockstorm.results.call_event import BrokenPromise, CallEvent, PlayedDeviation
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand
 
@@ -102,6 +102,8 @@ class ReplayDone(msgspec.Struct, frozen=True):
     evidence: list[BrokenPromise] = []
     excused: list[BrokenPromise] = []  # two holds at once that are not required to exclude each other
     events: list[CallEvent] = []
+    deviations: list[PlayedDeviation] = []  # of a library's schedule
+    control: ScheduleLines | None = None  # of one that violates something
     offer: HostedOffer = HostedOffer("", "")
 
 

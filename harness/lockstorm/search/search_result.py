@@ -3,7 +3,7 @@
 import contextlib
 import shlex
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,7 +80,7 @@ class SmallestSchedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=
     with_new_programs: bool | None = None  # programs that were started for it alone show it, too
     evidence: list[BrokenPromise] = []
     story: list[CallStoryLine] = []
-    control: ScheduleLines | None = None
+    control: ScheduleLines | None = None  # nearly the same, which violates nothing
 
 
 class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename={"properties": "verdict"}):
@@ -142,21 +142,39 @@ class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename
         """Of a library: what happened in the smallest schedule, its calls and choices, and what is needed for it."""
         if not self.library or not self.found:
             return super()._evidence_lines(asked)
-        happened = [f"{each.at_s:8.3f} s  {each.who:9} {each.what}{_arrow(each.broken)}" for each in self.found.story]
-        return [*happened, "", *self.found.workload, *self.found.choices, *control_lines(self.found)]
+        happened = [
+            f"{each.number or '':>3} {each.at_s:8.3f} s  {each.who:9} {each.what}{_arrow(each.broken)}"
+            for each in self.found.story
+        ]
+        found = self.found
+        lines = numbered_lines(found.workload, found.choices)
+        return [*happened, "", *lines, *control_lines(found.workload, found.choices, found.control)]
 
 
 def _arrow(broken: str) -> str:
     return f"  <- {broken}" if broken else ""
 
 
-def control_lines(found: SmallestSchedule) -> list[str]:
+def numbered_lines(workload: Sequence[str], choices: Sequence[str]) -> list[str]:
+    """The lines of a schedule with the numbers by which its story names them; of a C lock, whose story names none,
+    without."""
+    lines = [*workload, *choices]
+    return [f"{number:>3} {line}" for number, line in enumerate(lines, 1)] if workload else lines
+
+
+def control_lines(workload: Sequence[str], choices: Sequence[str], control: ScheduleLines | None) -> list[str]:
     """What the smallest schedule cannot do without."""
-    if not found.control:
+    if not control:
         return []
-    missing = Counter(found.workload) - Counter(found.control.workload)
-    missing += Counter(found.choices) - Counter(found.control.schedule)
-    return [f"control: without {'; '.join(missing.elements())} it holds"]
+    left = Counter([*control.workload, *control.schedule])
+    missing = []
+    for number, line in enumerate([*workload, *choices], 1):
+        bare = line.partition("  #")[0]
+        if left[bare]:
+            left[bare] -= 1
+        else:
+            missing.append(f"{number}, {bare}," if workload else bare)
+    return [f"control: without {'; '.join(missing)} it holds"] if missing else []
 
 
 def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> SearchResult:
@@ -241,7 +259,7 @@ def _found_json(schedule: Schedule, found: FoundSchedule, shown: ShownSchedule) 
         with_new_programs=is_new if isinstance(schedule, LibrarySchedule) else None,
         evidence=shown.broken,
         story=shown.story,
-        control=found.control,
+        control=found.control or shown.control,
     )
 
 
