@@ -54,7 +54,7 @@ static bool makes_object(const struct library_world *world, const struct call *c
     return of_object && call->verb != CALL_ACQUIRE && !world->clients[call->client].acquired[call->lock];
 }
 
-/* Of the next call of a thread among the lines of the workload, of which the settings are the first. */
+/* The line of a thread's next call in the workload, from 1. The first line may be that of the settings. */
 static int call_place(const struct library_world *world, int client, int thread) {
     const struct workload *workload = &world->workload;
     int place = (workload->settings[0] != '\0') + world->clients[client].threads[thread].next + 1;

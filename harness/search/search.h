@@ -148,5 +148,5 @@ json_t *broken_json(const struct search_world *world, const struct search_outcom
 bool search_shrink(struct search *search, struct schedule *smallest);
 
 /* A control for a schedule: one call less, of a C lock one deviation less, with which nothing of the same is violated.
- * False: there is none. */
+ * False: nothing can be left out. */
 bool search_control(struct search *search, const struct schedule *smallest, struct schedule *control);
