@@ -6,12 +6,13 @@
  * an EVENT_IDLE has come (some libraries answer before all servers have), or else the longest lease has passed; no
  * grant that a watchdog keeps, or that has no end, may be left. If it was free when the acquire was asked, and the
  * servers that are down refuse connections, which takes no time, any answer has to be a grant. Otherwise the acquire is
- * granted within the time between two tries (poll_ms) and 100 ms, or, without that and if a server is silent, within
- * two of the longest leases. A silent server costs each try as long as its client waits for an answer: a lease of less
- * than two seconds may be over by then, and is not judged. */
+ * granted within the time between two tries (poll_ms) and 2 s, for which its client may go on trying to connect to a
+ * server that is down, or, without that and if a server is silent, within two of the longest leases. A silent server
+ * costs each try as long as its client waits for an answer: a lease of less than two seconds may be over by then, and
+ * is not judged. */
 #include "checkers/promises/promise_rule.h"
 
-enum { AT_ONCE = -1, AVAILABLE_TRY_MS = 100, SILENT_LEASE_LEAST_MS = 2000 };
+enum { AT_ONCE = -1, AVAILABLE_TRY_MS = 2000, SILENT_LEASE_LEAST_MS = 2000 };
 
 /* The moment of that event; if it comes after the acquire was asked, a little later, so that it is not the same. */
 static int64_t since_event_ns(const struct promise_pass *pass, const struct promise_call *acquire, uint32_t event) {

@@ -6,6 +6,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -243,7 +244,8 @@ def answering(path: Path, connections: list[list[bytes]]) -> threading.Thread:
     def serve() -> None:
         with listening:
             for answers in connections:
-                with listening.accept()[0] as wire:
+                # A client that has read "?" closes the connection.
+                with listening.accept()[0] as wire, suppress(BrokenPipeError):
                     for answer in answers:
                         wire.recv(4096)
                         for each in answer:

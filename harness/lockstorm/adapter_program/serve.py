@@ -3,6 +3,7 @@ by the tasks of asyncio if one of the functions is a coroutine."""
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ Line = dict[str, Any]
 WAITS = ("none", "time", "forever")
 FIRST = {"name", "version", "source", "service", "lease", "token", "reentrant", "fair", "renews", "semaphore", "tcp"}
 FIRST |= {"waits", "nodes", "topology", "lease_unit_ms"}  # keys of hello in version 1
+OPTIONAL = ("renew", "is_held", "token", "lost", "forget")  # functions
 THIRD = {"cancels", "over", "loss_notice", "holds_two", "silence_ms", "settings"}  # ... that only version 3 has
 
 
@@ -28,7 +30,7 @@ class MadeLock:
     """What `make` returned for a lock object, what its latest acquire returned, and the token of that."""
 
     def __init__(self, made: Any) -> None:
-        self.made, self.granted = made, None
+        self.made, self.granted, self.held = made, None, 0
         self.token: Line = {}
 
 
@@ -37,6 +39,8 @@ class ServedLibrary:
 
     def __init__(self, service: str, functions: dict[str, Callable[..., Any]]) -> None:
         self.service, self.functions = service, functions
+        self.holds = list[MadeLock]()
+        self.write_notice: Callable[[MadeLock], None]
         self.is_async = any(inspect.iscoroutinefunction(each) for each in functions.values())
 
     async def call(self, name: str, hold: MadeLock, *more: Any) -> Any:
@@ -56,7 +60,9 @@ class ServedLibrary:
     def make(self, resource: str, question: Line) -> MadeLock:
         lease_ms = question.get("lease_ms", self.opened["lease_ms"])
         made = self.functions["make"](self.urls, resource, lease_ms and lease_ms / 1000)
-        return MadeLock(asyncio.ensure_future(made) if self.is_async and inspect.iscoroutine(made) else made)
+        hold = MadeLock(asyncio.ensure_future(made) if self.is_async and inspect.iscoroutine(made) else made)
+        self.holds.append(hold)
+        return hold
 
     async def acquire(self, hold: MadeLock, question: Line) -> bool | Line:
         wait_ms = question.get("wait_ms")
@@ -65,7 +71,9 @@ class ServedLibrary:
             raise TypeError("acquire returned None: return True when the lock was granted, and False when it was not")
         if granted is False:
             return False
-        hold.granted = granted
+        hold.granted, hold.held = granted, hold.held + 1
+        if "lost" in self.functions and hold.held == 1:
+            await self.call("lost", hold, lambda: self.tell(hold))
         if "token" in self.functions:
             hold.token = {"token": await self.call("token", hold, *self.granted_for("token", hold))}
         return {"outcome": "ok", **hold.token}
@@ -74,6 +82,7 @@ class ServedLibrary:
         return {"outcome": "ok", **hold.token}
 
     async def release(self, hold: MadeLock, question: Line) -> bool:
+        hold.held = max(0, hold.held - 1)  # a release says by itself that there was nothing to release
         return await self.call("release", hold, *self.granted_for("release", hold)) is not False
 
     async def renew(self, hold: MadeLock, question: Line) -> bool:
@@ -81,6 +90,17 @@ class ServedLibrary:
 
     async def is_held(self, hold: MadeLock, question: Line) -> bool:
         return bool(await self.call("is_held", hold, *self.granted_for("is_held", hold)))
+
+    def tell(self, hold: MadeLock) -> None:
+        if hold.held > 0:
+            hold.held = 0  # it is told once
+            self.write_notice(hold)
+
+    async def forget(self) -> None:
+        dropped, self.holds = self.holds, []
+        if "forget" in self.functions:
+            for hold in dropped:
+                await self.call("forget", hold)
 
     def granted_for(self, name: str, hold: MadeLock) -> tuple[Any, ...]:
         """What acquire returned, for a function that takes a second argument."""
@@ -122,12 +142,15 @@ def serve(
     acquire(lock, wait): True or what was granted; False: refused. `wait` in s; 0: one try, None: without a limit.
     release(lock), renew(lock), is_held(lock): False if it is not ours. A second parameter gets what acquire returned.
     token(lock): the fencing token of the hold; asked once after each grant.
+    lost(lock, tell): called after each grant; call `tell()` when the library says by itself that the hold is lost.
+    forget(lock): lockstorm drops the lock object, and the program lives on: end what it has started, as a renewal.
     refused: the exceptions that say that another client holds the lock. After all others the outcome is unknown.
     waits_for: the waits that acquire supports, of none, time and forever.
 
     All other keywords are keys of hello (docs/adapters.md): service, nodes, renews, fair, owner, lease_key, ...
     """
-    optional = {name: more.pop(name, None) for name in ("renew", "is_held", "token")}
+    sys.stdout = sys.stderr  # what the library prints; answers have standard output for themselves
+    optional = {name: more.pop(name, None) for name in OPTIONAL}
     optional = {name: function for name, function in optional.items() if function}
     functions = {"make": make, "acquire": acquire, "release": release, **optional}
     lease = more.setdefault("lease", True)
@@ -139,10 +162,16 @@ def serve(
     third = {key: more.pop(key) for key in list(more) if key in THIRD}
     second = {"owner": "object", "threads": 8 if "owner" in more else 1, "forms": [form], "of_object": ["lease_ms"]}
     second |= {"operations": [*hello["operations"], *(["token"] if "token" in optional else [])], **more}
+    if "lost" in optional:
+        third.setdefault("loss_notice", "lease")
     library = ServedLibrary(hello.get("service", "redis"), functions)
     if library.is_async:
         calls = [name for name in ("release", "renew") if name in functions]
         third = {"cancels": calls, "over": ["acquire", *calls], **third}
-        asyncio.run(tasks.TaskProgram(library, refused, hello, {"cancel": True, **second}, third).serve())
+        of_tasks = tasks.TaskProgram(library, refused, hello, {"cancel": True, **second}, third)
+        library.write_notice = of_tasks.lost
+        asyncio.run(of_tasks.serve())
     else:
-        lines.ThreadProgram(WithoutLoop(library), refused, hello, second, third).serve()
+        of_threads = lines.ThreadProgram(WithoutLoop(library), refused, hello, second, third)
+        library.write_notice = of_threads.lost
+        of_threads.serve()
