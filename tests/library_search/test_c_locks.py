@@ -15,7 +15,6 @@ ONE_NODE = ("set-nx-px", "set-nx-px-fenced", "set-nx-px-renew", "spin", "multi",
 KEPT = {**dict.fromkeys(ONE_NODE, 150), **dict.fromkeys(("redlock", "redlock-renew"), 60)}
 # Why each cannot be called safe, by what its text or its published bug says.
 BROKEN = {
-    "none": "mutual_exclusion",  # there is no lock
     "set-nx-blind-del": "lease-too-short",  # it deletes the key of another holder, too
     "singleflight": "lease-too-short",  # a call that joins late shares what is left of the lease
     "setnx-expire": "lease-endless",  # it may end, or lose its connection, between SETNX and EXPIRE
@@ -50,6 +49,13 @@ def test_a_wrong_lock_breaks_the_promise_that_its_text_denies(lock: str) -> None
     found = result["found"]
     assert isinstance(found, dict), result["sentence"]
     assert found["violates"] == [BROKEN[lock]] and found["with_new_programs"]
+
+
+def test_no_lock_at_all_is_not_judged() -> None:
+    """Nothing of `none` reaches a server, so nothing that was broken could have broken it."""
+    done = lockstorm("explore", "--adapter", "lock:none", "--schedules", "5", "--json")
+    assert done.returncode == 3
+    assert "the lock does not use the servers of `open`" in json.loads(done.stdout)["sentence"]
 
 
 def test_a_search_of_a_c_lock_repeats_itself() -> None:
