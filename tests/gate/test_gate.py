@@ -267,7 +267,9 @@ def test_an_output_that_cannot_be_written_is_reported_before_any_trial(tmp_path:
     (tmp_path / "lockstorm.toml").write_text(SAFE)
     done = lockstorm("gate", "-f", str(tmp_path / "lockstorm.toml"), "-o", str(tmp_path / "file" / "out"))
     assert (done.returncode, done.stdout) == (2, "") and "Not a directory" in done.stderr
-    assert not (tmp_path / "runs").exists()
+    done = lockstorm("gate", "-f", str(tmp_path / "lockstorm.toml"), "-o", str(tmp_path / "page.html"))
+    assert done.returncode == 2 and "name a directory, such as -o results" in done.stderr
+    assert not (tmp_path / "runs").exists() and not (tmp_path / "page.html").exists()
 
 
 # --- the list of runs ---

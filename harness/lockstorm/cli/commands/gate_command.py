@@ -17,6 +17,13 @@ from lockstorm.gate.gate_text import show_verdict
 from lockstorm.gate.runs import remove_old_runs
 
 INTERRUPTED = 130
+FILES = {".html", ".json", ".md", ".sarif", ".toml", ".xml"}  # such a name is not meant for a directory
+
+
+def kept_words(run: Path) -> str:
+    place = shlex.quote(str(run))
+    page, again = (runnable(f"lockstorm {command} {place}") for command in ("report", "check"))
+    return f"kept: {run}\n  as a page: {page}\n  judge it again: {again}"
 
 
 @click.command("gate")
@@ -47,6 +54,11 @@ def gate_command(
         if lock.used and not (file.parent / used_place(lock.used)[0]).exists():
             click.echo(f"lockstorm: warning: {file}:{lock.line}: used = {lock.used!r}: there is no such file", err=True)
     if output:
+        if output.suffix in FILES:
+            raise UsageError(
+                f"-o {output}: the results are several files: name a directory, such as -o results; "
+                "`lockstorm report` writes a page of a kept run"
+            )
         try:  # before any trial is played
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -61,6 +73,5 @@ def gate_command(
         print_json(verdict)
     else:
         show_verdict(console(), verdict, quiet=quiet)
-        again = runnable(f"lockstorm check {shlex.quote(str(directory))}")
-        console().print(Text(f"kept: {directory}; judge it again: {again}", "dim"))
+        console().print(Text(kept_words(directory), "dim"))
     return INTERRUPTED if verdict.interrupted else verdict.exit
