@@ -27,7 +27,8 @@ def url_of(node: Line, service: str) -> str:
 
 
 class MadeLock:
-    """What `make` returned for a lock object, what its latest acquire returned, and the token of that."""
+    """What `make` returned for a lock object, what its latest acquire returned, the token of that, and how many grants
+    were not given back."""
 
     def __init__(self, made: Any) -> None:
         self.made, self.granted, self.held = made, None, 0
@@ -93,14 +94,15 @@ class ServedLibrary:
 
     def tell(self, hold: MadeLock) -> None:
         if hold.held > 0:
-            hold.held = 0  # it is told once
+            hold.held = 0  # one notice a hold
             self.write_notice(hold)
 
     async def forget(self) -> None:
         dropped, self.holds = self.holds, []
         if "forget" in self.functions:
             for hold in dropped:
-                await self.call("forget", hold)
+                if not isinstance(hold.made, asyncio.Future):  # else `make` has failed
+                    await self.call("forget", hold)
 
     def granted_for(self, name: str, hold: MadeLock) -> tuple[Any, ...]:
         """What acquire returned, for a function that takes a second argument."""

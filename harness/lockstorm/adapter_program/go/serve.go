@@ -395,7 +395,7 @@ func (it *servedProgram[L]) lost(on *servedHold[L], asked servedQuestion) {
 	if it.protocol < 3 || on.held == 0 || it.holds[servedNumberOf(asked.Lock)] != on {
 		return
 	}
-	on.held = 0 // it is told once
+	on.held = 0 // one notice a hold
 	notice := servedAnswer{"notice": "lost", "thread": servedNumberOf(asked.Thread), "lock": servedNumberOf(asked.Lock)}
 	if asked.Resource != nil {
 		notice["resource"] = *asked.Resource

@@ -360,7 +360,7 @@ public final class Adapter<L> {
         /** That what this acquire was granted is lost, if it is still held and the lock object is still there. */
         private synchronized void tell(Hold hold, Map<String, Object> question) {
             if (protocol < 3 || hold.held == 0 || holds.get(number(question, "lock")) != hold) return;
-            hold.held = 0; // it is told once
+            hold.held = 0; // one notice a hold
             Map<String, Object> notice = new LinkedHashMap<>(Map.of("notice", "lost"));
             for (String key : List.of("thread", "lock", "resource"))
                 if (question.containsKey(key)) notice.put(key, question.get(key));

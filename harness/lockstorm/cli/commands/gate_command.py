@@ -17,7 +17,7 @@ from lockstorm.gate.gate_text import show_verdict
 from lockstorm.gate.runs import remove_old_runs
 
 INTERRUPTED = 130
-FILES = {".html", ".json", ".md", ".sarif", ".toml", ".xml"}  # such a name is not meant for a directory
+FILE_SUFFIXES = {".html", ".json", ".md", ".sarif", ".toml", ".xml"}  # such a name is not meant for a directory
 
 
 def kept_words(run: Path) -> str:
@@ -54,7 +54,7 @@ def gate_command(
         if lock.used and not (file.parent / used_place(lock.used)[0]).exists():
             click.echo(f"lockstorm: warning: {file}:{lock.line}: used = {lock.used!r}: there is no such file", err=True)
     if output:
-        if output.suffix in FILES:
+        if output.suffix in FILE_SUFFIXES:
             raise UsageError(
                 f"-o {output}: the results are several files: name a directory, such as -o results; "
                 "`lockstorm report` writes a page of a kept run"

@@ -156,7 +156,7 @@ class Program {
   lost(hold, question) {
     const { thread, lock, resource } = question;
     if (this.protocol < 3 || hold.held === 0 || this.library.holds.get(lock ?? 1) !== hold) return;
-    hold.held = 0; // it is told once
+    hold.held = 0; // one notice a hold
     write({ notice: "lost", thread, lock, resource });
   }
 
