@@ -309,7 +309,7 @@ libraries: ## write docs/libraries.md from the kept figures and the findings
 	@$(READY_TO_TEST)
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.libraries.libraries_page
 
-matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapters.md
+matrix: ## write the tables of expected verdicts into README.md, docs/matrix.md and docs/adapter-cells.md
 	@$(READY)
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.matrix.matrix_pages
 	@PYTHONPATH=harness:. $(PYTHON) -m lockstorm.conformance.adapter_cells

@@ -202,7 +202,7 @@ LIMITED = "a client that waits for a limited time is refused after it"
 RENEWS = "a renewal makes the lease longer, and is refused when the lock is lost"
 SAYS_UNKNOWN = "without an answer of its servers it says unknown, in time"
 WAITS = "version 2: each form waits and leases as its hello says"
-# Where the libraries deviate from their documentation (docs/adapters.md); redisson passes the same checks.
+# Where the libraries deviate from their documentation (docs/adapter-cells.md); redisson passes the same checks.
 UNKEPT = {
     "aioredlock": [RENEWS],
     "cirello-pglock": [HOSTS, WAITS],

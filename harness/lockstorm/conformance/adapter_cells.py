@@ -1,5 +1,5 @@
 """The page's table of the expected verdicts of the shipped adapters. `python -m lockstorm.conformance.adapter_cells`
-writes it to docs/adapters.md."""
+writes it to docs/adapter-cells.md."""
 
 from lockstorm.base import paths
 from lockstorm.base.atomic_file import write_text
@@ -25,7 +25,7 @@ COLUMNS = (
     "failover-unreplicated",
     "restart-data-lost",
 )
-PAGE = paths.ROOT / "docs" / "adapters.md"
+PAGE = paths.ROOT / "docs" / "adapter-cells.md"
 BEGIN, END = "<!-- cells: begin, written by make matrix -->", "<!-- cells: end -->"
 
 
