@@ -1,5 +1,6 @@
 #include "harness/library/library_world.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* What a step is about: the command of a message, or the verb of the next call; empty: nothing that has a name. */
@@ -24,6 +25,7 @@ static const char *step_subject(const struct library_world *world, struct choice
 
 void library_deviation_note(struct library_world *world) {
     if (!world->played || world->played->count == world->noted) return;
+    assert(world->played->count == world->noted + 1); /* a schedule grows by one while it is played */
     char line[SCHEDULE_LINE], usual[LINK_COMMAND], instead[LINK_COMMAND];
     const struct deviation *last = &world->played->deviations[world->played->count - 1];
     world->noted = world->played->count;

@@ -234,6 +234,7 @@ static void hosted_watch(struct search_world *search, const struct schedule *pla
     struct library_world *world = (struct library_world *)search; /* events are always noted */
     world->played = played;
     world->deviations = json_array();
+    world->heard = json_array();
 }
 
 static void hosted_keep(struct search_world *search) {
@@ -256,7 +257,9 @@ static void hosted_describe(const struct search_world *search, bool kept, json_t
     json_object_set_new(result, "evidence", broken_promises_json(of->found.broken, of->found.broken_count));
     json_object_set_new(result, "excused", broken_promises_json(of->found.excused, of->found.excused_count));
     json_object_set_new(result, "events", call_events_json(of->events, of->event_count, world->settings.nodes));
-    if (!kept && world->deviations) json_object_set_new(result, "deviations", json_deep_copy(world->deviations));
+    if (kept || !world->played) return;
+    json_object_set_new(result, "deviations", json_deep_copy(world->deviations));
+    json_object_set_new(result, "commands", json_deep_copy(world->heard));
 }
 
 static const struct search_world_operations OPERATIONS = {

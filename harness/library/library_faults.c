@@ -36,11 +36,17 @@ bool library_allows(const struct library_world *world, struct choice fault) {
 
 /* --- what it does --- */
 
+/* What was on its way to the server does not arrive. */
+static void link_lose(struct library_world *world, struct library_link *link) {
+    for (; link->requests.count > 0; byte_queue_drop(&link->requests)) library_request_note(world, link, HEARD_LOST);
+    link_end(link);
+}
+
 static void links_end(struct library_world *world, int node) {
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         for (int each = 0; each < world->clients[client].link_count; each++) {
             struct library_link *link = &world->clients[client].links[each];
-            if (!link->ended && link->node == node) link_end(link);
+            if (!link->ended && link->node == node) link_lose(world, link);
         }
 }
 
@@ -115,12 +121,15 @@ static void link_strike(struct library_world *world, struct choice fault) {
     switch (fault.kind) {
     case CHOICE_HOLD_REQUEST: link->requests_held_until_ns = until_ns; break;
     case CHOICE_HOLD_REPLY: link->answers_held_until_ns = until_ns; break;
-    case CHOICE_DROP_REQUEST: link_end(link); break;
+    case CHOICE_DROP_REQUEST: link_lose(world, link); break;
     case CHOICE_LOSE_REPLY:
         library_request_arrives(world, link);
-        link_end(link);
+        link_lose(world, link);
         break;
-    default: link_refuse_request(link, link->server.server->kind->busy); break;
+    default:
+        library_request_note(world, link, HEARD_REFUSED);
+        link_refuse_request(link, link->server.server->kind->busy);
+        break;
     }
 }
 

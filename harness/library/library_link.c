@@ -47,11 +47,18 @@ bool library_link_accept(struct library_link *link, const struct link_door *door
     return true;
 }
 
+/* Nobody is there to hear them. */
+static void answers_drop(struct library_link *link) {
+    for (; link->answers.count > 0; byte_queue_drop(&link->answers))
+        heard_answer(&link->heard, byte_queue_first(&link->answers), false);
+}
+
 void link_cut(struct library_link *link) {
     if (link->fd >= 0) close(link->fd);
     link->fd = -1;
     link->stirred = true;
-    while (link->answers.count > 0) byte_queue_drop(&link->answers); /* nobody is there to hear them */
+    answers_drop(link);
+    heard_end(&link->heard);
     free(link->unread);
     link->unread = NULL;
     link->unread_length = 0;
@@ -104,8 +111,7 @@ bool link_hear_server(struct library_link *link) {
     if (link->answers.broken) not_spoken(link, "what it answers");
     link->owed -= link->answers.count - before;
     if (open && link->server.ended) byte_queue_end(&link->answers), end_pass(link), any = true;
-    if (link->fd < 0) /* nobody is there to hear it */
-        while (link->answers.count > 0) byte_queue_drop(&link->answers);
+    if (link->fd < 0) answers_drop(link);
     return any;
 }
 
@@ -164,6 +170,7 @@ bool link_deliver_rest(struct library_link *link) {
 
 void link_deliver_answer(struct library_link *link) {
     struct span bytes = byte_queue_first(&link->answers);
+    heard_answer(&link->heard, bytes, link->fd >= 0);
     if (link->fd >= 0) {
         link->unread = realloc(link->unread, link->unread_length + bytes.length);
         if (!link->unread) abort();

@@ -2,6 +2,7 @@
  * sends, and what the server answers, waits here as whole messages until the world lets each of them go on. */
 #pragma once
 
+#include "harness/library/heard_commands.h"
 #include "harness/library_service/byte_queue.h"
 #include "harness/library_service/library_server.h"
 #include "harness/resp_service/address.h"
@@ -39,6 +40,7 @@ struct library_link {
     bool has_waited; /* the server was asked something that it answers by its own clock, if not before */
     bool stirred;    /* something happened to it that the program may notice, since the flag was taken down */
     bool ended;      /* nothing more happens on it */
+    struct heard_commands heard; /* of a schedule that is watched */
 };
 
 /* Takes a connection that a program has made. False if none waits. */

@@ -120,6 +120,13 @@ static bool answer_comes(struct library_link *link) {
     return answer.fd >= 0 && poll(&answer, 1, ANSWER_WAIT_MS) > 0 && link_hear_server(link) && link->owed == 0;
 }
 
+void library_request_note(struct library_world *world, struct library_link *link, enum heard_fate fate) {
+    if (!world->heard || link->requests.format != &RESP_REQUEST_FORMAT || link->requests.count == 0) return;
+    link->heard.page = world->page;
+    link->heard.began_ns = world->began_ns;
+    heard_request(&link->heard, world->heard, byte_queue_first(&link->requests), link->client, link->node, fate);
+}
+
 void library_request_arrives(struct library_world *world, struct library_link *link) {
     bool simple = link->requests.messages[0].is_simple && owes_nothing(world, link->server.server, false);
     turn_take(world);
@@ -128,6 +135,7 @@ void library_request_arrives(struct library_world *world, struct library_link *l
     library_event_add(
         world,
         (struct call_event){.kind = EVENT_EXECUTED, .client = link->client, .node = library_place(world, link->node)});
+    library_request_note(world, link, link->fd < 0 ? HEARD_LATE : HEARD_WAITS);
     link_deliver_request(link, settle_now_ns(world));
     if (!simple || !answer_comes(link)) servers_hear(world, link->server.server);
     library_longer_note(world, link->server.server);

@@ -207,6 +207,7 @@ void library_world_close(struct library_world *world) {
     library_session_end(world);
     for (int node = 0; node < world->settings.nodes; node++) server_close(&world->servers[node]);
     json_decref(world->deviations);
+    json_decref(world->heard);
     free(world->kept.events);
     free(world->events);
     free(world->page);
@@ -352,6 +353,7 @@ bool library_begin(struct search_world *search, const struct workload *workload,
     world->began_ns = shared_page_mono_ns(world->page);
     memset(world->key_ends_ns, 0, sizeof world->key_ends_ns);
     world->event_count = 0;
+    json_array_clear(world->heard); /* programs were asked to open, and to rest */
     return library_settle(world);
 }
 

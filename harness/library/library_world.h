@@ -97,7 +97,7 @@ struct library_world {
     struct library_evidence last, kept;
     const struct schedule *played; /* of a schedule that is watched, as it is played; NULL: nobody watches */
     size_t noted;                  /* its deviations in `deviations` */
-    json_t *deviations;            /* owned */
+    json_t *deviations, *heard;    /* owned; `heard`: what servers heard of it (heard_commands.h) */
 };
 
 static inline const struct library_world *library_world_of(const struct search_world *search) {
@@ -211,6 +211,8 @@ bool library_request_is_due(const struct library_world *world, const struct libr
 bool library_answer_is_due(const struct library_world *world, const struct library_link *link);
 /* Whether no message is on its way that nothing holds. */
 bool library_is_quiet(const struct library_world *world);
+/* Notes the oldest request and what becomes of it, if the schedule is watched. */
+void library_request_note(struct library_world *world, struct library_link *link, enum heard_fate fate);
 /* The oldest request reaches its server, and what the server says at once is there. */
 void library_request_arrives(struct library_world *world, struct library_link *link);
 

@@ -5,16 +5,11 @@
 
 enum { DEEPEST = 8 };
 
-static const char *const FATES[HEARD_FATES] = {[HEARD_ANSWERED] = "answered", [HEARD_ANSWER_LOST] = "answer-lost",
-                                               [HEARD_WAITS] = "waits",       [HEARD_ANSWERED_LATE] = "answered-late",
-                                               [HEARD_LATE] = "late",         [HEARD_LOST] = "lost",
-                                               [HEARD_REFUSED] = "refused"};
-
 struct commands_json *commands_json_new(const struct schedule *schedule) {
     struct commands_json *self = malloc(sizeof *self);
     redisReader *reader = redisReaderCreate();
     if (!self || !reader) abort();
-    *self = (struct commands_json){schedule, json_array(), json_array(), reader};
+    *self = (struct commands_json){schedule, 0, json_array(), json_array(), json_array(), reader};
     return self;
 }
 
@@ -22,6 +17,7 @@ void commands_json_free(struct commands_json *self) {
     if (!self) return;
     json_decref(self->list);
     json_decref(self->strikes);
+    json_decref(self->orders);
     redisReaderFree(self->reader);
     free(self);
 }
@@ -90,7 +86,7 @@ void commands_json_tell(const struct world *world, const struct sent_command *co
     if (!self || world->opening) return;
     json_t *heard = json_pack("{s:I,s:i,s:b,s:i,s:o,s:s}", "mono_ns", (json_int_t)world_now_ns(world), "client",
                               command->client + 1, "watchdog", (int)command->by_watchdog, "node", command->node + 1,
-                              "words", words_json(self->reader, command), "fate", FATES[fate]);
+                              "words", words_json(self->reader, command), "fate", heard_fate_name(fate));
     if (reply) json_object_set_new(heard, "answer", reply_json(reply));
     json_array_append_new(self->list, heard);
 }
@@ -106,4 +102,37 @@ void commands_json_strike(const struct world *world, enum choice_kind fault, con
                                                    (json_int_t)world_now_ns(world), "fault", choice_fault_name(fault),
                                                    "client", command->client + 1, "watchdog", (int)command->by_watchdog,
                                                    "node", command->node + 1, "words", words));
+}
+
+/* --- deviations that are no faults --- */
+
+/* What a step is about; the caller owns the value. */
+static json_t *step_json(const struct commands_json *self, const struct world *world, struct choice step) {
+    static const char *const WITHOUT[] = {[EXPLORED_TASK_READY] = "on",
+                                          [EXPLORED_TASK_SLEEPING] = "wake",
+                                          [EXPLORED_TASK_LISTENING] = "message",
+                                          [EXPLORED_TASK_JOINING] = "on"};
+    if (step.kind != CHOICE_TASK) return json_string("");
+    const struct explored_task *task = world_task_const(world, step.who);
+    bool is_sent = task->state == EXPLORED_TASK_SENDING;
+    if (!is_sent && task->state != EXPLORED_TASK_AWAITING)
+        return json_string(task->state == EXPLORED_TASK_ABSENT ? "" : WITHOUT[task->state]);
+    json_t *words = words_json(self->reader, &task->command), *first = json_array_get(words, 0);
+    json_t *named = json_sprintf("%s %s", is_sent ? "request" : "answer", first ? json_string_value(first) : "command");
+    json_decref(words);
+    return named;
+}
+
+void commands_json_order(const struct world *world) {
+    struct commands_json *self = world->heard;
+    if (!self || self->schedule->count == self->noted) return;
+    self->noted = self->schedule->count;
+    if (self->noted == 0) return; /* another schedule begins */
+    const struct deviation *last = &self->schedule->deviations[self->noted - 1];
+    char line[SCHEDULE_LINE];
+    if (choice_is_fault(last->instead.kind)) return;
+    deviation_write(&SIMULATED_CHOICES, last, line);
+    json_array_append_new(self->orders,
+                          json_pack("{s:s,s:o,s:o,s:i}", "line", line, "usual", step_json(self, world, last->usual),
+                                    "instead", step_json(self, world, last->instead), "event", 0));
 }

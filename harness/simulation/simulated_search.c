@@ -196,8 +196,9 @@ static void simulated_introduce(const struct search_world *search, json_t *resul
 static void simulated_describe(const struct search_world *search, bool kept, json_t *result) {
     const struct world *world = world_of(search);
     if (kept || !world->heard) return;
-    json_object_set(result, "commands", world->heard->list);
-    json_object_set(result, "strikes", world->heard->strikes);
+    json_object_set_new(result, "commands", json_deep_copy(world->heard->list)); /* more schedules may follow */
+    json_object_set_new(result, "strikes", json_deep_copy(world->heard->strikes));
+    json_object_set_new(result, "deviations", json_deep_copy(world->heard->orders));
 }
 
 static const struct search_world_operations OPERATIONS = {

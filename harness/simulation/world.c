@@ -209,6 +209,7 @@ static void explored_task_step(struct world *world, struct explored_task *task) 
 bool world_apply(struct search_world *search, struct choice choice) {
     struct world *world = (struct world *)search;
     assert(world_allows(search, choice));
+    commands_json_order(world);
     search->steps++;
     switch (choice.kind) {
     case CHOICE_TASK: explored_task_step(world, world_task(world, choice.who)); break;

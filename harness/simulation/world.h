@@ -8,6 +8,7 @@
 
 #include "harness/client/client.h"
 #include "harness/resource/resource.h"
+#include "harness/search/heard_fate.h"
 #include "harness/search/search_world.h"
 #include "harness/simulation/explored_task.h"
 #include "harness/simulation/replication_stream.h"
@@ -104,18 +105,6 @@ struct world_settings {
     const char *history, *sink; /* paths; the sink takes what clients record after they are gone */
     /* Masters, then first replicas, then second ones; the caller's: */
     const char *sockets[WORLD_SERVERS * WORLD_NODES], *clocks[WORLD_SERVERS * WORLD_NODES];
-};
-
-/* What servers hear and answer, command by command: for an observer of a schedule that is replayed. */
-enum heard_fate {
-    HEARD_ANSWERED,
-    HEARD_ANSWER_LOST,   /* executed and answered; the answer does not reach the client */
-    HEARD_WAITS,         /* a blocking command; the server answers later */
-    HEARD_ANSWERED_LATE, /* the answer to a blocking command */
-    HEARD_LATE,          /* executed when nobody waits for its answer: a copy, or one that its client has given up */
-    HEARD_LOST,          /* never executed: it was dropped, or its connection was */
-    HEARD_REFUSED,       /* never executed: the server answers with an error */
-    HEARD_FATES
 };
 
 struct world {
@@ -282,10 +271,16 @@ void world_collect_in_time(struct world *world, int node);
  *    "fate": text, "answer": text, if there is one}
  * and for each fault that strikes a command, or a message on a channel:
  *   {"line": of the schedule, "mono_ns": N, "fault": name, "client": index from 1, "watchdog": bool, "node": index from
- * 1, 0: the resource, "words": [text]} A byte that is no printable ASCII is \xNN in a text. */
+ * 1, 0: the resource, "words": [text]}
+ * and for each deviation that is no fault, what the usual step was about, and the one that is taken:
+ *   {"line": of the schedule, "usual": text, "instead": text, "event": 0}
+ * "request SET": this command of a task arrives; "answer SET": the task gets the answer to it; "wake", "message", "on":
+ * it wakes up, hears a message, or just goes on; empty: it is no step of a task. A byte that is no printable ASCII is
+ * \xNN in a text. */
 struct commands_json {
     const struct schedule *schedule; /* its last deviation is the one that is taking effect */
-    json_t *list, *strikes;          /* arrays; owned */
+    size_t noted;                    /* its deviations in `orders` */
+    json_t *list, *strikes, *orders; /* arrays; owned */
     redisReader *reader;
 };
 
@@ -300,3 +295,5 @@ void commands_json_tell(const struct world *world, const struct sent_command *co
  * before the fault acts. `message` is NULL: the command is struck. */
 void commands_json_strike(const struct world *world, enum choice_kind fault, const struct sent_command *command,
                           const redisReply *message);
+/* Notes the last deviation, if it is a new one and no fault. Call it before any choice is made. */
+void commands_json_order(const struct world *world);

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lockstorm.report.deviation_words import lock_deviation_words
 from lockstorm.report.story import story_rows
+from lockstorm.results.call_event import PlayedDeviation
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import HeardCommand
 from lockstorm.search.replay import replay_schedule
@@ -103,6 +105,55 @@ def test_the_command_prints_them_and_gives_them_as_json(tmp_path: Path) -> None:
     assert "commands" not in json.loads(lockstorm("replay", "--json", str(path)).stdout)
     refused = lockstorm("replay", "--commands", "--real", str(path))
     assert refused.returncode == 2 and "--commands: only the explorer sees each command" in refused.stderr
+
+
+# --- what an order of steps means, in words ---
+
+
+@pytest.mark.parametrize(
+    ("line", "usual", "instead", "told"),
+    [
+        (
+            "before client-1 4: client-2",
+            "request EVALSHA",
+            "request SET",
+            "client-2's SET reaches the server while client-1's EVALSHA is on its way",
+        ),
+        (
+            "before client-1-watchdog 2: client-1",
+            "answer EVALSHA",
+            "wake",
+            "client-1 wakes up while the answer to client-1's watchdog's EVALSHA is on its way",
+        ),
+        (
+            "before client-2 1: client-1",
+            "on",
+            "answer GET",
+            "client-1 gets the answer to its GET before client-2 goes on",
+        ),
+        ("before clock 3: client-2", "", "message", "client-2 hears a message, and no time has passed"),
+        ("before stream-1 3: client-2", "", "on", ""),
+        ("before client-1 3: stream-1", "on", "", ""),
+        ("before client-1 2: lose-reply client-1", "answer SET", "", ""),
+    ],
+)
+def test_an_order_of_steps_is_said_in_words(line: str, usual: str, instead: str, told: str) -> None:
+    assert lock_deviation_words(PlayedDeviation(line, usual, instead, 0)) == told
+
+
+def test_a_replay_says_what_an_order_means_and_what_it_needs(tmp_path: Path) -> None:
+    """The example of docs/explore.md. Client 2 takes three of five servers while client 1 has two, then the clock of
+    one of the three jumps."""
+    path = tmp_path / "found.schedule"
+    found = search_json(plan_search(SearchRequest("redlock", faults="clock-jump", seed=6, schedules=64)))["found"]
+    path.write_text(found["file"])
+    told = lockstorm("replay", str(path))
+    assert told.returncode == 1 and all(line in told.stdout for line in found["choices"]), told.stdout
+    order, jump = found["choices"]
+    assert order.endswith("  # client-2 goes on while client-1's SET is on its way"), order
+    assert f"control: without {jump} it holds" in told.stdout
+    replayed = json.loads(lockstorm("replay", "--json", str(path)).stdout)
+    assert replayed["choices"] == found["choices"] and replayed["control"]["schedule"] == [order.partition("  #")[0]]
 
 
 # --- which command a fault strikes ---

@@ -498,7 +498,7 @@ def test_the_example_of_the_page() -> None:
     )
     result = search("redlock", "clock-jump", seed=6, schedules=2000)
     found = found_in(result)
-    assert "\n".join(found.lines) in told
+    assert "\n".join(result["found"]["choices"]) in told
     assert result["sentence"] in told
     control = result["found"]["control"]["schedule"]
     (missing,) = (line for line in found.lines if line not in control)

@@ -141,7 +141,7 @@ def test_on_servers_of_a_user_nothing_is_said_that_the_table_does_not_say() -> N
     assert baseline_of("no-lock-of-ours", "gc-pause", "open", pause, is_attached=False) is None
 
 
-def test_a_storm_and_the_page_of_a_history_have_the_sentence(blind: str, tmp_path: Path) -> None:
+def test_a_storm_and_the_page_and_the_check_of_a_history_have_the_sentence(blind: str, tmp_path: Path) -> None:
     storm = ("storm", "--adapter", blind, "--faults", "pause-client", "--duration", "8s")
     begins = "As any lock with a lease (set-nx-px): pause-client (gc-pause) can break"
     done = lockstorm(*storm, "-o", str(tmp_path / "storm.history"), "--json")
@@ -152,6 +152,7 @@ def test_a_storm_and_the_page_of_a_history_have_the_sentence(blind: str, tmp_pat
     for name, words in (("storm", begins), ("race", "A right lock of this kind keeps mutual exclusion and integrity")):
         lockstorm("report", str(tmp_path / f"{name}.history"), "-o", str(tmp_path / f"{name}.html"))
         assert f'<p class="baseline">{words}' in (tmp_path / f"{name}.html").read_text()
+        assert words in lockstorm("check", str(tmp_path / f"{name}.history")).stdout
 
 
 def test_each_kind_of_lock_has_a_right_one() -> None:

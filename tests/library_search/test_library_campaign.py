@@ -10,10 +10,11 @@ import pytest
 
 from lockstorm.base.atomic_file import write_json
 from lockstorm.base.errors import UsageError
+from lockstorm.results.verdict import ScheduleLines
 from lockstorm.search.campaign import Campaign, SearchKey, read_campaign
 from lockstorm.search.explore import merged, resumed, search_schedules
 from lockstorm.search.explorer import UNPLAYED, SearchOutcome, _session_digests
-from lockstorm.search.search_lines import FoundSchedule, ScheduleLines, SearchTally
+from lockstorm.search.search_lines import FoundSchedule, SearchTally
 from lockstorm.search.search_plan import SearchPlan
 from lockstorm.search.sessions import session_numbers, whole_sessions
 from tests.helpers.searching import library_plan

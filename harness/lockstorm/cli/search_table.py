@@ -8,11 +8,19 @@ from rich.table import Table
 from rich.text import Text
 
 from lockstorm.base.paths import runnable
-from lockstorm.report.story import call_story_table, sentence_text, story_table, verdict_table
+from lockstorm.report.story import (
+    call_story_table,
+    commands_table,
+    sentence_text,
+    show_result,
+    story_table,
+    verdict_table,
+)
 from lockstorm.results.event import Event
+from lockstorm.results.verdict import HeardCommand, ScheduleLines, Verdict
 from lockstorm.search.explorer import SearchProgress, count_states
 from lockstorm.search.replay import ReplayedLibrary
-from lockstorm.search.search_lines import ScheduleLines, ViolationGroup
+from lockstorm.search.search_lines import ViolationGroup
 from lockstorm.search.search_plan import SearchPlan
 from lockstorm.search.search_result import SearchResult, SmallestSchedule, control_lines, numbered_lines
 
@@ -49,10 +57,26 @@ def _show_lines(out: Console, workload: Sequence[str], choices: Sequence[str], c
     out.print()
 
 
+def show_lock_replay(out: Console, result: Verdict, events: list[Event] | None) -> None:
+    """`events`: of the story; None: none is told."""
+    if events and result.choices:
+        out.print(story_table(events), "")
+        _show_lines(out, [], result.choices, result.control)
+        events = None
+    show_result(out, result, events)
+    _show_commands(out, result.commands)
+
+
+def _show_commands(out: Console, commands: Sequence[HeardCommand] | None) -> None:
+    if commands:
+        out.print("", commands_table(commands))
+
+
 def show_library_replay(out: Console, result: ReplayedLibrary, *, quiet: bool) -> None:
     if not quiet:
         out.print(call_story_table(result.story), "")
         _show_lines(out, result.workload, result.choices, result.control)
+    _show_commands(out, result.commands)
     out.print(sentence_text(result.sentence, result.exit))
 
 

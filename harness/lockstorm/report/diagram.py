@@ -33,6 +33,7 @@ class Row:
     rest_ns: int = 0  # of that lease
     lease_ns: int = 0
     evidence: list[int] = field(default_factory=list)  # numbers of the pieces of evidence that name it
+    number: int = 0  # of the line of the schedule that it comes from, from 1; 0: none
 
     @property
     def index(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from lockstorm.report.command_rows import CommandRow
 from lockstorm.report.diagram import Diagram, Row
 from lockstorm.report.drawing import Picture, clock_text, draw
 from lockstorm.report.templates import render, svg_text
@@ -26,6 +27,7 @@ class Subject:
     fields_of: Callable[[Row], Fields]
     baseline: str = ""  # what a right lock of the same kind does
     lease_is_read: bool = False  # the bars of leases are what the server was asked for
+    commands: Sequence[CommandRow] = ()  # that servers heard
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def _event(subject: Subject, row: Row) -> PageEvent:
     return PageEvent(
         diagram.lanes[row.lane].name if row.lane >= 0 else "all",
         row.text,
-        f"at {clock_text(row.at_ns)} of the {subject.what}",
+        f"at {clock_text(row.at_ns)} of the {subject.what}{f', line {row.number}' if row.number else ''}",
         [f"{each.property}: {each.text}" for each in diagram.evidence if each.number in row.evidence],
         subject.fields_of(row),
     )

@@ -176,7 +176,8 @@ class _CallTracer:
         if event.call == "release" and (holds := self._holds.get(_called(event))):
             held = holds.pop()
             held.last, held.ended = row, "its release was called"
-        self._row(place, event, lane, " ".join(text), "dim", self._name(*event.caller), " ".join(story + how))
+        who, told = self._name(*event.caller), " ".join(story + how)
+        self._row(place, event, lane, " ".join(text), "dim", who, told).number = event.place
 
     def _answer(self, place: int, event: CallEvent) -> None:
         lane, row = self._threads[event.caller], len(self.rows)

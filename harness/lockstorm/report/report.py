@@ -9,6 +9,7 @@ from lockstorm.base.atomic_file import write_bytes
 from lockstorm.base.errors import UsageError
 from lockstorm.report.campaign_page import campaign_grid
 from lockstorm.report.cell_grid import grid_page
+from lockstorm.report.command_rows import command_rows
 from lockstorm.report.diagram import Diagram
 from lockstorm.report.diagram_page import Fields, Subject, diagram_page, diagram_picture
 from lockstorm.report.gate_page import gate_page
@@ -19,6 +20,7 @@ from lockstorm.report.trial_page import trial_subject
 from lockstorm.results.campaign_result import CampaignResult
 from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.library_table import LibraryTable
+from lockstorm.results.verdict import HeardCommand
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
@@ -34,11 +36,17 @@ class WrittenReport(msgspec.Struct, frozen=True):
 
 
 def library_subject(
-    library: str, sentence: str, breaks: Sequence[str], diagram: Diagram, facts: Fields, lines: Sequence[str]
+    library: str,
+    sentence: str,
+    breaks: Sequence[str],
+    diagram: Diagram,
+    facts: Fields,
+    lines: Sequence[str],
+    commands: Sequence[HeardCommand] = (),
 ) -> Subject:
     """A replayed schedule. `library`: its name and version; `breaks`: promises; `lines`: of its workload and its
-    deviations."""
-    fields = [("schedule" if not place else "", line) for place, line in enumerate(lines)]
+    deviations; `commands`: that the servers heard."""
+    fields = [("" if place else "schedule", f"{place + 1} {line}") for place, line in enumerate(lines)]
     return Subject(
         name=library,
         what="schedule",
@@ -49,6 +57,7 @@ def library_subject(
         diagram=diagram,
         fields_of=lambda _: fields,
         lease_is_read=diagram.has_lease,
+        commands=command_rows(commands),
     )
 
 

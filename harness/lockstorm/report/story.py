@@ -2,18 +2,18 @@
 them, the verdict."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockstorm.report.command_rows import command_rows
 from lockstorm.report.diagram import Row
 from lockstorm.report.history_model import trace
 from lockstorm.results.call_event import CallStoryLine
 from lockstorm.results.event import Event
 from lockstorm.results.properties import is_asked
-from lockstorm.results.struck_command import server_name, shortened
 from lockstorm.results.verdict import (
     DeploymentResult,
     HeardCommand,
@@ -29,6 +29,15 @@ EVIDENCE_SHOWN = 3
 GAUGE = 8  # characters of a full lease
 COLORS = ("cyan", "magenta", "yellow", "blue", "green")
 STATUS_STYLE = {"holds": "green", "violated": "bold red", "inconclusive": "yellow"}
+FATE_STYLES = {  # of a command
+    "answered": "",
+    "answer-lost": "yellow",
+    "waits": "dim",
+    "answered-late": "",
+    "late": "bold yellow",
+    "lost": "yellow",
+    "refused": "yellow",
+}
 
 
 def story_rows(events: list[Event]) -> list[Row]:
@@ -172,33 +181,14 @@ def show_result(console: Console, result: Verdict | TrialResult, events: list[Ev
         console.print(Text(result.baseline))
 
 
-LONGEST_ANSWER = 120  # letters
-FATES = {
-    "answered": ("", ""),
-    "answer-lost": ("the answer is lost on its way back", "yellow"),
-    "waits": ("waits in the server", "dim"),
-    "answered-late": ("answered now", ""),
-    "late": ("executed late: nobody waits for its answer", "bold yellow"),
-    "lost": ("never arrives", "yellow"),
-    "refused": ("an error, and not executed", "yellow"),
-}
-
-
-def commands_table(commands: Iterable[HeardCommand]) -> Table:
+def commands_table(commands: Sequence[HeardCommand]) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim")
     table.add_column("time", justify="right", no_wrap=True)
     for title in ("from", "to", "command", "answer"):
         table.add_column(title, overflow="fold")
-    for each in commands:
-        words, style = FATES[each.fate]
-        answer = " - ".join(part for part in (shortened(each.answer or "", LONGEST_ANSWER), words) if part)
-        table.add_row(
-            f"{each.mono_ns / 1e9:.3f} s",
-            f"client-{each.client}" + ("'s watchdog" if each.watchdog else ""),
-            server_name(each.node),
-            Text(" ".join(map(shortened, each.words)), style),
-            Text(answer, style),
-        )
+    for each in command_rows(commands):
+        style = FATE_STYLES[each.fate]
+        table.add_row(each.time, each.client, each.server, Text(each.command, style), Text(each.answer, style))
     return table
 
 

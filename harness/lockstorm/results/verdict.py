@@ -145,6 +145,15 @@ class HeardCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     # answered-late; late: executed when nobody waits for its answer; lost and refused: never executed
     fate: str
     answer: str | None = None
+    answered_ns: int | None = None  # when the client got it, if later
+
+
+class ScheduleLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A schedule as its file has it."""
+
+    clients: int
+    workload: list[str] = []  # of a library
+    schedule: list[str] = []  # the deviations
 
 
 class Verdict(
@@ -172,6 +181,8 @@ class Verdict(
     seed: str | int | None = None
     steps: int | None = None  # number of steps of a schedule
     commands: list[HeardCommand] | None = None  # of a schedule, with --commands
+    choices: list[str] | None = None  # the deviations of a schedule, each with what it strikes or changes
+    control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
     properties: dict[str, PropertyVerdict]
     sentence: str
     required: list[str]
@@ -188,6 +199,7 @@ class Verdict(
     inapplicable_reason: str | None = None  # why the history cannot be judged; its key in JSON is `unfit`
     policies: list[PolicyVerdict] | None = None  # of --all-policies
     elsewhere: bool = False  # of a trial: a library was granted its lock, and nothing of it reached the lock's servers
+    baseline: str | None = None  # of a user's lock that violates something: what a right lock of its kind does
 
 
 class ChangedByTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

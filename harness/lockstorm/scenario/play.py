@@ -27,7 +27,7 @@ from lockstorm.results.verdict import (
     Verdict,
     VerdictPolicy,
 )
-from lockstorm.scenario.baseline import baseline_words, compared_lock
+from lockstorm.scenario.baseline import baseline_words, compared_lock, recorded_baseline
 from lockstorm.scenario.scenario import REAL_CONTROL_LEASE_MS, REAL_LEASE_MS, Scenario, scenarios
 from lockstorm.servers.deployment import Deployment, deployment_named
 from lockstorm.servers.ensemble_settings import lease_bounds, silence_of_leader_ms
@@ -350,7 +350,8 @@ def judge_file(
     verdict = judge_history(Path(path), require, *options)
     parameters = verdict.parameters or {}
     recorded = {key: parameters[key] for key in ("lock", "scenario", "store", "time", "seed") if key in parameters}
-    return structs.replace(verdict, file=path, parameters=None, **recorded)
+    baseline = None if verdict.policies else recorded_baseline(parameters, verdict)
+    return structs.replace(verdict, file=path, parameters=None, baseline=baseline, **recorded)
 
 
 def _usual_lease_ms(

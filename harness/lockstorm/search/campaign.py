@@ -14,11 +14,10 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
 from lockstorm.locks.adapter import is_adapter
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
-from lockstorm.results.verdict import Evidence
+from lockstorm.results.verdict import Evidence, ScheduleLines
 from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, UNPLAYED, SearchOutcome, states_joined
 from lockstorm.search.search_lines import (
     FoundSchedule,
-    ScheduleLines,
     SearchTally,
     ViolationGroup,
     groups_joined,
@@ -59,7 +58,7 @@ class ShownSchedule(msgspec.Struct, frozen=True):
     sentence: str
     steps: int = 0
     evidence: dict[str, list[Evidence]] = {}  # by property
-    struck: dict[str, str] = {}  # deviation -> the command that it strikes
+    struck: dict[str, str] = {}  # deviation -> what it strikes or changes
     with_new_programs: bool = True  # a library's programs that were started for it show it again
     broken: list[BrokenPromise] = []
     story: list[CallStoryLine] = []

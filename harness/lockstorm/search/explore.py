@@ -10,13 +10,13 @@ from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.report.library_model import call_story
 from lockstorm.results.call_event import BrokenPromise
 from lockstorm.results.event import Event
-from lockstorm.results.verdict import Evidence
+from lockstorm.results.verdict import Evidence, ScheduleLines
 from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
 from lockstorm.search.library_plan import RARE_FAULTS
 from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
 from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, Schedule
-from lockstorm.search.search_lines import FoundSchedule, PropertyCount, ScheduleLines, SearchTally, tallies_joined
+from lockstorm.search.search_lines import FoundSchedule, PropertyCount, SearchTally, tallies_joined
 from lockstorm.search.search_plan import DEVIATIONS_USUAL, EXHAUSTIVE, SearchPlan, SearchRequest, plan_search
 from lockstorm.search.search_result import SearchResult, search_command, search_result, smallest_schedule
 from lockstorm.search.sessions import whole_sessions
@@ -135,12 +135,12 @@ def _shown(explorer: Explorer, plan: SearchPlan, found: FoundSchedule, story_to:
     schedule = smallest_schedule(plan, found)
     if isinstance(schedule, LibrarySchedule):
         return _library_shown(explorer, schedule, found)
-    verdict, strikes = replay_lock_on(explorer, schedule, plan.required_names, story_to)
+    verdict, words = replay_lock_on(explorer, schedule, plan.required_names, story_to)
     return ShownSchedule(
         sentence=verdict.sentence,
         steps=verdict.steps or 0,
         evidence={name: each.evidence for name, each in verdict.properties.items()},
-        struck={each.line: each.text for each in strikes},
+        struck=words,
     )
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -11,16 +12,17 @@ from lockstorm.base.errors import UsageError
 from lockstorm.locks.adapter import adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history, save_history
+from lockstorm.report.deviation_words import lock_deviation_words
 from lockstorm.report.library_model import call_story
 from lockstorm.results.call_event import BrokenPromise, CallEvent, CallStoryLine
 from lockstorm.results.event import Event
 from lockstorm.results.properties import property_of
 from lockstorm.results.struck_command import StruckCommand
-from lockstorm.results.verdict import Verdict
+from lockstorm.results.verdict import HeardCommand, ScheduleLines, Verdict
 from lockstorm.search.explorer import Explorer, explorer_for, played_whole
 from lockstorm.search.library_plan import PROMISES
 from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, ScheduleContext, ScheduleFile
-from lockstorm.search.search_lines import HostedOffer, ScheduleLines
+from lockstorm.search.search_lines import HostedOffer
 from lockstorm.search.search_plan import FAIRNESS, LIVENESS, replayed_properties
 
 STRIKES_COMMAND = (  # in histories
@@ -68,12 +70,13 @@ def replay_schedule(
     usual = replayed_properties(lock_named(schedule.lock), schedule.permits)
     required = (*usual, *([LIVENESS] if schedule.bound_ms else []), *([FAIRNESS] if schedule.in_order else []))
     with explorer_for(schedule, 1) as explorer:
-        verdict, _ = replay_lock_on(explorer, schedule, required, story_to, name)
+        verdict, words = replay_lock_on(explorer, schedule, required, story_to, name)
         if save:
             save_history(explorer.history, save)
     context = {key: getattr(schedule, key) for key in CONTEXT_KEYS}
-    commands = verdict.commands if with_commands else None
-    return structs.replace(verdict, file=name, parameters=None, commands=commands, **context)
+    context["commands"] = verdict.commands if with_commands else None
+    context["choices"] = replace(schedule, struck=words).annotated
+    return structs.replace(verdict, file=name, parameters=None, **context)
 
 
 def replay_lock_on(
@@ -82,14 +85,16 @@ def replay_lock_on(
     required: Sequence[str],
     story_to: list[Event] | None,
     name: str = "the schedule",
-) -> tuple[Verdict, list[StruckCommand]]:
-    """The verdict, and the commands that faults have struck, in the order of time."""
+) -> tuple[Verdict, dict[str, str]]:
+    """The verdict, and what is said of deviations: which command a fault has struck, or what comes out of order."""
     done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
     done = played_whole(done, schedule.line_numbers, name)
     if story_to is not None:
         story_to += with_strikes(read_history(explorer.history), done.strikes)
     verdict = judge_history(explorer.history, ",".join(dict.fromkeys(map(property_of, required))))
-    return structs.replace(verdict, steps=done.steps, commands=done.commands), done.strikes
+    words = {each.line: each.text for each in done.strikes}
+    words |= {each.line: said for each in done.deviations if (said := lock_deviation_words(each))}
+    return structs.replace(verdict, steps=done.steps, commands=done.commands, control=done.control), words
 
 
 def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> Iterator[Event]:
@@ -121,19 +126,22 @@ class ReplayedLibrary(msgspec.Struct, frozen=True):
     workload: list[str] = []  # its lines: the calls
     choices: list[str] = []  # ... and the deviations
     control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
+    commands: list[HeardCommand] | None = None  # that the servers heard, with --commands; of Redis only
 
     @property
     def required_evidence(self) -> list[BrokenPromise]:
         return [each for each in self.evidence if each.promise in self.violates]
 
 
-def replay_library(schedule: LibrarySchedule, name: str) -> ReplayedLibrary:
+def replay_library(schedule: LibrarySchedule, name: str, *, with_commands: bool = False) -> ReplayedLibrary:
     """Replays a schedule with new programs. UsageError, with the line, when it cannot be replayed."""
     with explorer_for(schedule, 1) as explorer:
-        return replay_library_on(explorer, schedule, name)
+        return replay_library_on(explorer, schedule, name, with_commands=with_commands)
 
 
-def replay_library_on(explorer: Explorer, schedule: LibrarySchedule, name: str) -> ReplayedLibrary:
+def replay_library_on(
+    explorer: Explorer, schedule: LibrarySchedule, name: str, *, with_commands: bool = False
+) -> ReplayedLibrary:
     """It is judged by the promises that it was said to violate, or by all."""
     required = tuple(promise for promise in schedule.violates if promise in PROMISES) or tuple(PROMISES)
     done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
@@ -155,6 +163,7 @@ def replay_library_on(explorer: Explorer, schedule: LibrarySchedule, name: str) 
         workload=[*schedule.workload],
         choices=[*schedule.deviations],
         control=done.control,
+        commands=done.commands if with_commands else None,
     )
 
 

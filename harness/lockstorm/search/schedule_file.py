@@ -111,7 +111,7 @@ class ScheduleFile(ScheduleContext):
     violates: tuple[str, ...]
     lines: tuple[str, ...]  # its deviations
     line_numbers: tuple[int, ...] = ()  # of the deviations in the file that they were read from
-    struck: Mapping[str, str] = field(default_factory=dict)  # deviation -> the command that it strikes; a comment
+    struck: Mapping[str, str] = field(default_factory=dict)  # deviation -> what it strikes or changes; a comment
 
     @property
     def text(self) -> str:
@@ -120,7 +120,7 @@ class ScheduleFile(ScheduleContext):
 
     @property
     def annotated(self) -> list[str]:
-        """Its deviations as lines, each with the command that it strikes as a comment."""
+        """Its deviations as lines, each with what it strikes or changes as a comment."""
         return [f"{line}  # {self.struck[line]}" if line in self.struck else line for line in self.lines]
 
 

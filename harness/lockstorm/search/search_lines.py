@@ -9,7 +9,7 @@ import msgspec
 
 from lockstorm.results.call_event import BrokenPromise, CallEvent, PlayedDeviation
 from lockstorm.results.struck_command import StruckCommand
-from lockstorm.results.verdict import HeardCommand
+from lockstorm.results.verdict import HeardCommand, ScheduleLines
 
 
 class PropertyCount(msgspec.Struct):
@@ -49,12 +49,6 @@ class ViolationGroup(msgspec.Struct):
     faults: list[str]
     schedules: int
     first: int  # number of a schedule
-
-
-class ScheduleLines(msgspec.Struct, frozen=True):
-    clients: int
-    workload: list[str] = []  # of a library
-    schedule: list[str] = []  # the deviations
 
 
 class FoundSchedule(msgspec.Struct, frozen=True):
@@ -102,7 +96,7 @@ class ReplayDone(msgspec.Struct, frozen=True):
     evidence: list[BrokenPromise] = []
     excused: list[BrokenPromise] = []  # two holds at once that are not required to exclude each other
     events: list[CallEvent] = []
-    deviations: list[PlayedDeviation] = []  # of a library's schedule
+    deviations: list[PlayedDeviation] = []
     control: ScheduleLines | None = None  # of one that violates something
     offer: HostedOffer = HostedOffer("", "")
 

@@ -18,7 +18,7 @@ from lockstorm.native.fault_names import fault_names
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.properties import with_capacity
 from lockstorm.results.statistics import Rate
-from lockstorm.results.verdict import Evidence, Judged, PropertyVerdict, Status
+from lockstorm.results.verdict import Evidence, Judged, PropertyVerdict, ScheduleLines, Status
 from lockstorm.search.campaign import Campaign, ShownSchedule
 from lockstorm.search.explorer import count_states
 from lockstorm.search.library_plan import PROMISES, promises_of
@@ -35,7 +35,6 @@ from lockstorm.search.search_lines import (
     FoundSchedule,
     HostedOffer,
     PropertyCount,
-    ScheduleLines,
     SearchTally,
     ViolationGroup,
 )
@@ -70,7 +69,7 @@ class SmallestSchedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=
     number: int
     violates: list[str]
     clients: int
-    choices: list[str]  # its deviations, each with the command that it strikes
+    choices: list[str]  # its deviations, each with what it strikes or changes
     choices_before_shrinking: int
     steps: int
     sentence: str

@@ -100,6 +100,8 @@ def check_command(
         out.print(policy_table(verdict.policies), "")
     out.print(Text(policy_sentence(verdict), "dim"))
     out.print(sentence_text(verdict.sentence, verdict.exit))
+    if verdict.baseline:
+        out.print(Text(verdict.baseline))
     return verdict.exit
 
 

@@ -8,9 +8,9 @@ from rich.text import Text
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.cli.options import json_option, path_option, quiet_option
-from lockstorm.cli.search_table import show_library_replay
+from lockstorm.cli.search_table import show_library_replay, show_lock_replay
 from lockstorm.cli.terminal import console, print_json, print_result, waiting
-from lockstorm.report.story import commands_table, show_result
+from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.replay_real import replay_real
@@ -65,12 +65,14 @@ def replay_command(
         raise UsageError("--commands: only the explorer sees each command, so without --real")
     schedule = read_saved_schedule(file)
     if isinstance(schedule, LibrarySchedule):
-        if real or with_commands or (output and not language):
-            raise UsageError(f"{file} is a schedule of a library: -o, --real and --commands are for those of C locks")
+        if real or (output and not language):
+            raise UsageError(f"{file} is a schedule of a library: -o and --real are for those of C locks")
+        if with_commands:
+            _check_commands(schedule, file, language)
         if language:
             return _write_program(schedule, file, language, output)
         with waiting(f"a schedule of {schedule.library} ..."):
-            replayed = replay_library(schedule, str(file))
+            replayed = replay_library(schedule, str(file), with_commands=with_commands)
         print_result(as_json, replayed, show_library_replay, quiet=quiet)
         return replayed.exit
     if language:
@@ -84,13 +86,18 @@ def replay_command(
     if as_json:
         print_json(result)
     else:
-        show_result(console(), result, events)
-        if result.commands:
-            console().print()
-            console().print(commands_table(result.commands))
+        show_lock_replay(console(), result, events)
         if real:
             console().print(Text(f"the fault struck client 1 at the checkpoint {result.struck_at}", "dim"))
     return result.exit
+
+
+def _check_commands(schedule: LibrarySchedule, file: Path, language: str | None) -> None:
+    if language:
+        raise UsageError("--commands: a replay prints them, and --as writes a program: leave one of them out")
+    service = lock_named(schedule.lock).service
+    if service != "redis":
+        raise UsageError(f"--commands: {file} is a schedule on {service}, and only commands of Redis can be shown")
 
 
 def _write_program(schedule: LibrarySchedule, file: Path, language: str, output: Path | None) -> int:

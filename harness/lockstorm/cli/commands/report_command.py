@@ -38,14 +38,15 @@ def _write_library(
     schedule: LibrarySchedule, source: Path, page: Path | None, picture: Path | None, rows: int
 ) -> WrittenReport:
     with waiting(f"a schedule of {schedule.library} ..."):
-        result = replay_library(schedule, str(source))
+        result = replay_library(schedule, str(source), with_commands=True)
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
     facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
     facts += [("file", source.name), ("again", runnable(result.replay))]
     library = f"{result.library.name} {result.library.version}".strip()
     diagram = library_diagram(result.events, result.required_evidence)
-    subject = library_subject(library, result.sentence, result.violates, diagram, facts, schedule.lines)
+    heard = result.commands or []
+    subject = library_subject(library, result.sentence, result.violates, diagram, facts, schedule.lines, heard)
     return WrittenReport(write_subjects([subject], page, picture, rows), result.sentence)
 
 
