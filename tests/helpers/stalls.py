@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lockstorm.base.errors import Stalled
-from lockstorm.trial.stall_sentinel import explained_by_stalls, play_unstalled
+from lockstorm.trial.stall_sentinel import TOO_LONG, explained_by_stalls, play_unstalled
 
 PLAYS = [0]  # how often the running test has been played again
 
@@ -16,6 +16,13 @@ def plays_of_this_test() -> int:
     """How often the test that has just ended was played again; counts from 0 for the next one."""
     plays, PLAYS[0] = PLAYS[0], 0
     return plays
+
+
+def unless_stalled(said: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of a command. Raises Stalled if it has no verdict because the machine stood still in each play."""
+    if said["exit"] == Stalled.exit_status and TOO_LONG in said["sentence"]:
+        raise Stalled(said["sentence"])
+    return said
 
 
 def beside_no_stall(limit_ms: float) -> Callable[[Callable[..., None]], Callable[..., None]]:
