@@ -30,9 +30,14 @@ COUNTED = "if redis.call('hincrby', KEYS[1], ARGV[1], -1) == 0 then"
 MISTAKES = [
     ("hosts_threads", 'thread = asked.get("thread", 1)\n        if', "thread = 1\n        if", "while thread 1 waited"),
     ("hosts_threads", "until = None if wait_ms is None", "until = 0 if wait_ms is None", "and did not wait"),
-    ("hosts_objects", 'asked.get("resource", opened["resource"])', 'opened["resource"]', "is for another resource"),
+    (
+        "hosts_objects",
+        'asked.get("resource", opened["resource"])',
+        'opened["resource"]',
+        "is another lock, which nobody",
+    ),
     ("hosts_objects", "if (mode == 'exclusive'", "if (mode == 'exclusives'", "lock object 2 is another one"),
-    ("hosts_objects", "hdel', KEYS[1], ARGV[1]", "del', 'check', ARGV[1]", "was released, and lock object 1 was not"),
+    ("hosts_objects", "hdel', KEYS[1], ARGV[1]", "del', 'check', ARGV[1]", "holds this lock: it has released only"),
     (
         "knows_owners",
         'lock, thread, mode = asked.get("lock", 1)',
@@ -114,7 +119,7 @@ MISTAKES = [
         "a program that holds nothing released the lock: a release has to compare the owner",
     ),
     ("forgets", "generation += 1", "link.flushall()", "which gives nothing back"),
-    ("forgets", ", resources.clear()", "", "may be for another resource"),
+    ("forgets", ", resources.clear()", "", "after forget, a new lock object was asked for"),
     ("forgets", "write(asked, forget())", "pass", "it did not answer forget within"),
 ]
 

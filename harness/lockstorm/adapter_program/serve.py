@@ -144,7 +144,8 @@ def serve(
     acquire(lock, wait): True or what was granted; False: refused. `wait` in s; 0: one try, None: without a limit.
     release(lock), renew(lock), is_held(lock): False if it is not ours. A second parameter gets what acquire returned.
     token(lock): the fencing token of the hold; asked once after each grant.
-    lost(lock, tell): called after each grant; call `tell()` when the library says by itself that the hold is lost.
+    lost(lock, tell): called after a grant, unless it is nested in another one; call `tell()` when the library says by
+        itself that the hold is lost.
     forget(lock): lockstorm drops the lock object, and the program lives on: end what it has started, as a renewal.
     refused: the exceptions that say that another client holds the lock. After all others the outcome is unknown.
     waits_for: the waits that acquire supports, of none, time and forever.

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from lockstorm.base.atomic_file import new_file
 from lockstorm.base.errors import UsageError
+from lockstorm.base.waiting_note import heard_by
 from lockstorm.conformance.check_result import Checks, DoneCheck
 
 Printed = TypeVar("Printed")
@@ -25,6 +26,7 @@ More = ParamSpec("More")
 
 SENTENCE_MOST = 300  # characters
 LINE_EVERY_S = 10.0  # of progress, where there is no terminal
+SAID_AFTER_S = 30.0  # there, of what is waited for: some waits are as long as a lease
 
 
 class NearestName(click.Group):
@@ -68,9 +70,27 @@ def console() -> Console:
     return Terminal(highlight=False) if sys.stdout.isatty() else Terminal(highlight=False, width=160, soft_wrap=True)
 
 
-def waiting(what: str) -> contextlib.AbstractContextManager[object]:
-    """Shows `what` on standard error while the work lasts, if that is a terminal."""
-    return Terminal(stderr=True).status(what) if sys.stderr.isatty() else contextlib.nullcontext()
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Shows `what` on standard error while the work lasts, if that is a terminal, and what it waits for. Elsewhere,
+    after half a minute, there is a line about that every ten seconds."""
+    if not sys.stderr.isatty():
+        with heard_by(_SeldomLines()):
+            yield
+        return
+    with Terminal(stderr=True).status(what) as status, heard_by(lambda text: status.update(f"{what} {text}")):
+        yield
+
+
+class _SeldomLines:
+    def __init__(self) -> None:
+        self._next_s = time.monotonic() + SAID_AFTER_S
+
+    def __call__(self, text: str) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + LINE_EVERY_S
+            click.echo(f"lockstorm: {text}", err=True)
 
 
 @contextlib.contextmanager

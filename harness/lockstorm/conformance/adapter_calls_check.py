@@ -111,10 +111,11 @@ def hosts_objects(bench: AdapterBench) -> None:
     if facts.threads > 1 or facts.owner != "thread":
         thread = min(2, facts.threads)
         one.refused("lock object 1 holds the resource, and lock object 2 is another one", thread, lock=2)
-    one.granted(f"lock object 3 is for another resource ({other}), which is free", lock=3, resource=other)
+    another = f"{other} is another lock, which nobody holds: a question says which resource its lock object is for"
+    one.granted(another, lock=3, resource=other)
     two.refused(f"the first program's lock object 3 holds {other}", resource=other)
     must_answer(one.ask("release", lock=3, resource=other), "ok", "lock object 3 holds its resource")
-    two.refused("lock object 3, which is for another resource, was released, and lock object 1 was not", lock=2)
+    two.refused(f"the first program holds this lock: it has released only {other}, which is another one", lock=2)
     must_answer(one.ask("release"), "ok", "lock object 1 holds its resource")
     two.granted("lock object 1 was released", lock=2)
 
@@ -162,12 +163,8 @@ def forgets(bench: AdapterBench) -> None:
     one.program.send("forget")
     must_answer(one.take(ANSWER_LIMIT_S, "forget"), "ok", "no call was under way")
     other = f"{bench.resource}-other"
-    one.granted(
-        "after forget, lock object 1 is a new one and may be for another resource, which is free", resource=other
-    )
-    two.refused(
-        "after forget, lock object 1 of the first program is for another resource, and holds it", resource=other
-    )
+    one.granted(f"after forget, a new lock object was asked for {other}, which nobody holds", resource=other)
+    two.refused(f"the first program was granted {other} after forget, and holds it", resource=other)
 
 
 def _cancel_waiting(one: CallProgram, two: CallProgram) -> tuple[int, int, str]:

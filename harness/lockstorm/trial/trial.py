@@ -19,6 +19,7 @@ from msgspec import structs
 
 from lockstorm.base.atomic_file import write_text
 from lockstorm.base.errors import Inconclusive, UsageError
+from lockstorm.base.waiting_note import note_wait, somebody_listens
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.library import TaskState
@@ -38,6 +39,7 @@ from lockstorm.trial.etcd_nodes import EtcdNodes
 from lockstorm.trial.fault import TrialFaults
 from lockstorm.trial.fault_driver import TrialDriver
 from lockstorm.trial.nodes import AnyNodes
+from lockstorm.trial.open_calls import open_calls
 from lockstorm.trial.postgres_nodes import PostgresNodes
 from lockstorm.trial.redis_nodes import RedisNodes
 from lockstorm.trial.settings import REPLY_LIMIT_MS, VIRTUAL_LEASE_MS, TrialSettings, lease_late_in
@@ -58,6 +60,7 @@ ELSEWHERE = (
 )
 BOUND_LEASES, BOUND_SLEEP_MS = 2, 2_000  # a lease that runs out, one of a wait that had just begun, a poller's sleep
 QUIET_BEYOND_MS = 100
+LOOK_AGAIN_S = 3  # reading a history takes time from those that write it
 VAIN_ASKS = 5  # more than liveness asks for (checkers/properties/liveness.c)
 
 
@@ -86,6 +89,7 @@ class Trial:
         self.verdict: Verdict | None = None
         self.elapsed_ms: dict[str, float] = {}
         self._sentinel: StallSentinel | None = None  # in real time
+        self._look_again_ns = 0  # in real time: for calls that do not come back
         self._store_mode = settings.store or "open"
         self._exit = contextlib.ExitStack()
         self._mark = time.perf_counter()
@@ -177,7 +181,14 @@ class Trial:
         shortest = min(times_ms, key=lambda name: times_ms[name])
         self._sentinel = StallSentinel(times_ms[shortest], shortest)
         self._exit.callback(self._sentinel.stop)
-        self.scheduler.while_waiting = self.must_not_stall
+        self.scheduler.while_waiting = self._while_waiting
+
+    def _while_waiting(self) -> None:
+        self.must_not_stall()
+        if self.mono_ns >= self._look_again_ns and somebody_listens():
+            self._look_again_ns = self.mono_ns + LOOK_AGAIN_S * 1_000_000_000
+            if waits := open_calls(self.story(), self.mono_ns):
+                note_wait(waits)
 
     def must_not_stall(self) -> None:
         """Raises Stalled if the machine stood still for longer than the trial could bear (in real time)."""

@@ -26,7 +26,8 @@ type Adapter[L any] struct {
 	Release, Renew, IsHeld func(lock L, ctx context.Context) (bool, error)
 	// Token returns the fencing token of the hold. It is asked once after each grant.
 	Token func(lock L, ctx context.Context) (int64, error)
-	// Lost is called after each grant. Call tell when the library says by itself that the hold is lost.
+	// Lost is called after a grant, unless it is nested in another one. Call tell when the library says by itself that the
+	// hold is lost.
 	Lost func(lock L, tell func())
 	// Forget ends what the lock object has started, as a renewal: lockstorm drops it, and the program lives on.
 	Forget func(lock L)

@@ -48,7 +48,8 @@ public final class Adapter<L> {
         long token(L lock) throws Exception;
     }
 
-    /** Called after each grant. Calls `tell` when the library says by itself that the hold is lost. */
+    /** Called after a grant, unless it is nested in another one. Calls `tell` when the library says by itself that the hold is
+     * lost. */
     public interface Lost<L> {
         void listen(L lock, Runnable tell) throws Exception;
     }

@@ -203,7 +203,8 @@ class Program {
  * acquire(lock, wait, signal): true or what was granted; false: refused. `wait` in ms; 0: one try, Infinity: without a limit.
  * release(lock, granted, signal), renew(...), is_held(...): false if it is not ours. `granted` is what acquire returned.
  * token(lock, granted): the fencing token of the hold; asked once after each grant.
- * lost(lock, tell): called after each grant; call `tell()` when the library says by itself that the hold is lost.
+ * lost(lock, tell): called after a grant, unless it is nested in another one; call `tell()` when the library says by itself
+ *   that the hold is lost.
  * forget(lock): lockstorm drops the lock object, and the program lives on: end what it has started, as a renewal.
  * refused: classes of errors that say that another client holds the lock. After all others the outcome is unknown.
  * waits_for: the waits that acquire supports, of none, time and forever.
