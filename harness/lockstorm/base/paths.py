@@ -79,13 +79,17 @@ def cache(name: str) -> Path:
     return Path(base) / "lockstorm" / sha256(str(INSTALLED).encode()).hexdigest()[:12] / name
 
 
+def no_cache(place: Path, error: OSError) -> Inconclusive:
+    return Inconclusive(f"{place} cannot be made ({error.strerror}): set XDG_CACHE_HOME to a directory")
+
+
 def templates() -> Path:
     """The cache for templates of servers; it exists."""
     place = cache("templates")
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Inconclusive(f"{place} cannot be made ({error.strerror}): set XDG_CACHE_HOME to a directory") from None
+        raise no_cache(place, error) from None
     return place
 
 

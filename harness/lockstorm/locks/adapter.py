@@ -77,13 +77,17 @@ def _c_lock_path(name: str) -> Path:
 
 
 def _linked(link: Path, target: str) -> Path:
-    """Makes a symbolic link unless it is there."""
-    if not link.is_symlink() or os.readlink(link) != target:
+    """Makes a symbolic link in the cache unless it is there."""
+    if link.is_symlink() and os.readlink(link) == target:
+        return link
+    made = link.with_name(f".{link.name}.{os.getpid()}")
+    try:
         link.parent.mkdir(parents=True, exist_ok=True)
-        made = link.with_name(f".{link.name}.{os.getpid()}")
         made.unlink(missing_ok=True)
         made.symlink_to(target)
         made.replace(link)
+    except OSError as error:
+        raise paths.no_cache(link, error) from None
     return link
 
 
