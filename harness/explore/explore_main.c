@@ -107,13 +107,8 @@ static void control_add(struct search *search, const struct schedule *schedule, 
 
 static int schedule_replay(struct search *search, const struct schedule *schedule, uint64_t found, bool *used) {
     struct search_world *world = search->world;
-    uint64_t seed = search_seed(search->settings->seed, found);
-    json_t *control = json_object();
-    if (!world->has_programs) { /* first: the last history, which the caller judges, is that of this schedule */
-        struct search_outcome before = search_replay(search, schedule, seed, found, true, used);
-        if (before.played && before.violates) control_add(search, schedule, found, &before, control);
-    }
     world->operations->watch(world, &search->schedule);
+    uint64_t seed = search_seed(search->settings->seed, found);
     struct search_outcome outcome = search_replay(search, schedule, seed, found, true, used);
     if (!outcome.played) return inconclusive(world->reason);
     size_t unused = 0; /* the first deviation that did not take effect */
@@ -131,8 +126,9 @@ static int schedule_replay(struct search *search, const struct schedule *schedul
                                (json_int_t)(outcome.digest >> 1), "checkpoints", struck_json(search));
     world->operations->introduce(world, result);
     world->operations->describe(world, false, result);
-    if (world->has_programs && outcome.violates) control_add(search, schedule, found, &outcome, control);
-    json_object_update_new(result, control);
+    if (outcome.violates) control_add(search, schedule, found, &outcome, result);
+    if (outcome.violates && !world->has_programs) /* the caller judges the last history */
+        search_replay(search, schedule, seed, found, true, NULL);
     line_print(result);
     return outcome.violates ? STATUS_VIOLATED : STATUS_HOLDS;
 }

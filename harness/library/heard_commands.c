@@ -112,7 +112,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= most && strcmp(text + length - most, end) == 0;
 }
 
-/* Whether an answer is to this command: a subscriber is told of messages, too, and once for each channel. */
+/* Whether this answers the command. A subscriber is told of messages, too, and once for each channel. */
 static bool is_answer_to(const json_t *command, struct span answer) {
     if (answer.length == 0 || !strchr("*>", answer.bytes[0])) return true;
     json_t *words = value_words_json(answer);

@@ -12,7 +12,7 @@
 
 enum { STATUS_INCONCLUSIVE = 3, NS_PER_US = 1000, US_PER_S = 1000000, CYCLES = 2 };
 
-/* In Redis' inline command format. From Redis 7.4 on the other form lets its connection wait for a thread that frees
+/* In Redis' inline command format. From Redis 7.4 on a plain FLUSHALL lets its connection wait for a thread that frees
  * the memory, so commands behind it would be executed at a moment that depends on the machine's speed. This one waits
  * for nothing, and the keys are gone at once, too (redis pull request 13167). */
 static char FLUSH[] = "FLUSHALL ASYNC\r\n";

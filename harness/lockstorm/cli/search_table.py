@@ -58,7 +58,7 @@ def _show_lines(out: Console, workload: Sequence[str], choices: Sequence[str], c
 
 
 def show_lock_replay(out: Console, result: Verdict, events: list[Event] | None) -> None:
-    """`events`: of the story; None: none is told."""
+    """`events` are those of the story. Without them none is told."""
     if events and result.choices:
         out.print(story_table(events), "")
         _show_lines(out, [], result.choices, result.control)
