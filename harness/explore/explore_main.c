@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
     static struct explore_arguments arguments = {
         .service = &REDIS_KIND,
         .lock = {.wait_ms = -1, .turns = 1, .permits = 1, .lease_ms = 1000, .work_ms = 20},
-        .adapter = {.lease_ms = 2000, .permits = 2},
+        .adapter = {.protocol = &ADAPTER_PROTOCOL, .lease_ms = 2000, .permits = 2},
         .search = {.strategy = STRATEGIES,
                    .most = UINT64_MAX,
                    .stride = 1,

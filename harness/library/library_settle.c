@@ -329,7 +329,7 @@ static bool client_hear(struct library_world *world, int number) {
     for (int each = 0; each < client->link_count; each++)
         any |= link_hear(world, &client->links[each], news.speaks[each]);
     links_number(world, number);
-    return (spoke && calls_hear(world, number)) || any;
+    return (spoke && world->settings.protocol->hear(world, number)) || any;
 }
 
 bool library_settle(struct library_world *world) {
