@@ -135,7 +135,7 @@ static int schedule_replay(struct search *search, const struct schedule *schedul
 
 static int replay(struct search *search, const struct explore_arguments *arguments) {
     static struct schedule schedule;
-    schedule.workload.clients = arguments->adapter.program ? 0 : arguments->lock.clients;
+    schedule.workload.clients = search->world->has_programs ? 0 : arguments->lock.clients;
     if (!lines_read(arguments->replay, search->world->space, &schedule)) {
         schedule_free(&schedule);
         return STATUS_BAD;
@@ -193,6 +193,7 @@ static int search_in(struct explore_arguments *arguments, struct search_world *w
 
 static struct world simulated;
 static struct library_world hosted;
+static struct application application;
 
 static int lock_explore(struct explore_arguments *arguments) {
     struct history_error error = {.text = ""};
@@ -217,7 +218,17 @@ static int adapter_explore(struct explore_arguments *arguments) {
         status = search_in(arguments, &hosted.search);
     }
     library_world_close(&hosted);
+    if (arguments->app) application_free(&application);
     return status;
+}
+
+static bool application_take(struct explore_arguments *arguments) {
+    char reason[SEARCH_REASON];
+    arguments->adapter.protocol = &APPLICATION_PROTOCOL;
+    arguments->adapter.application = &application;
+    if (application_read(&application, arguments->app, reason)) return true;
+    fprintf(stderr, "explore: %s\n", reason);
+    return false;
 }
 
 int main(int argc, char **argv) {
@@ -232,7 +243,8 @@ int main(int argc, char **argv) {
                    .short_session = 1,
                    .shrink_runs = -1}};
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
-    bool hosts = arguments.adapter.program != NULL;
+    bool hosts = arguments.adapter.program != NULL || arguments.app;
+    if (arguments.app && !application_take(&arguments)) return STATUS_BAD;
     world_search_make(&simulated, &arguments.lock);
     library_search_make(&hosted, &arguments.adapter);
     if (!explore_names_read(&arguments, hosts ? &hosted.search : &simulated.search) ||

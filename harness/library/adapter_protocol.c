@@ -179,6 +179,11 @@ static bool adapter_forget(struct library_world *world, int number) {
     return program_ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS);
 }
 
+static bool adapter_empty(struct library_world *world) {
+    library_servers_flush(world);
+    return true;
+}
+
 static void adapter_draw(struct library_world *world, struct workload *workload, uint64_t seed) {
     workload_draw(workload, &world->offer, world->settings.lease_ms, seed);
     if (!world->has_drawn) settings_draw(&world->offer, seed, world->drawn);
@@ -249,6 +254,10 @@ static void adapter_judge(struct library_world *world, const struct search_setti
     }
 }
 
+static void adapter_keep(struct library_world *world) {
+    (void)world; /* world->kept has it */
+}
+
 static void adapter_describe(const struct library_world *world, bool kept, json_t *result) {
     const struct library_evidence *of = kept ? &world->kept : &world->last;
     json_object_set_new(result, "evidence", broken_promises_json(of->found.broken, of->found.broken_count));
@@ -263,9 +272,11 @@ const struct hosted_protocol ADAPTER_PROTOCOL = {
     .begin = adapter_begin,
     .begun = adapter_begun,
     .forget = adapter_forget,
+    .empty = adapter_empty,
     .draw = adapter_draw,
     .ask = adapter_ask,
     .hear = adapter_hear,
     .judge = adapter_judge,
+    .keep = adapter_keep,
     .describe = adapter_describe,
 };

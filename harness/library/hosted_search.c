@@ -161,7 +161,7 @@ static int hosted_place(const struct search_world *search, struct choice choice)
 static const char *hosted_place_name(const struct search_world *search, int place) {
     (void)search;
     if (place == 0) return "between calls";
-    return place <= (int)CALL_WORK + 1 ? CALL_VERBS[place - 1] : NULL;
+    return place <= (int)CALL_REQUEST + 1 ? CALL_VERBS[place - 1] : NULL;
 }
 
 static uint64_t hosted_commands(const struct search_world *search) {
@@ -187,6 +187,7 @@ static void hosted_keep(struct search_world *search) {
     world->kept.events = malloc(size ? size : 1);
     if (!world->kept.events) abort();
     memcpy(world->kept.events, world->last.events, size);
+    world->settings.protocol->keep(world);
 }
 
 static void hosted_introduce(const struct search_world *search, json_t *result) {

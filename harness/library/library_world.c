@@ -90,6 +90,7 @@ static void server_make(struct library_world *world, int node) {
                                       .address = world->settings.addresses[node],
                                       .start = world->settings.starts[node],
                                       .seed = world->settings.seed,
+                                      .database = world->settings.database,
                                       .page = world->page,
                                       .slot = &world->page->tasks[LIBRARY_CLIENTS + node]};
     snprintf(server->log, sizeof server->log, "%s/server-%d.log", world->settings.directory, node + 1);
@@ -212,7 +213,7 @@ bool library_begin(struct search_world *search, const struct workload *workload,
     world->has_drawn = true; /* also by a session that began with this schedule, after it was drawn */
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         world->clients[client].has_played = world->clients[client].runs;
-    library_servers_flush(world);
+    if (!world->settings.protocol->empty(world)) return false;
     world->began_ns = shared_page_mono_ns(world->page);
     memset(world->key_ends_ns, 0, sizeof world->key_ends_ns);
     world->event_count = 0;
@@ -235,18 +236,19 @@ static bool has_been_quiet(const struct library_world *world) {
 
 /* The judge may find nothing wrong where a library leaves something behind that is nobody's promise: such programs are
  * not used again, unless it is a key that they have not touched for a lease, and which is removed before the next
- * schedule, or a transaction that keeps nobody out. */
-static bool is_harmless(const char *left) {
-    static const char *const KINDS[] = {"key ", "transaction without a lock "};
-    for (size_t each = 0; each < sizeof KINDS / sizeof KINDS[0]; each++)
+ * schedule, or a transaction that keeps nobody out. The keys of an application are its data. */
+static bool is_harmless(const struct library_world *world, const char *left) {
+    static const char *const KINDS[] = {"transaction without a lock ", "key ", "subscription "};
+    for (int each = 0; each < (world->settings.protocol->acts_between ? 3 : 2); each++)
         if (strncmp(left, KINDS[each], strlen(KINDS[each])) == 0) return true;
     return false;
 }
 
 static bool is_fresh(const struct library_world *world, size_t from) {
-    bool quiet = has_been_quiet(world);
+    bool quiet = world->settings.protocol->acts_between || has_been_quiet(world);
     for (size_t each = from; each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_LEFT && !(quiet && is_harmless(world->events[each].name))) return false;
+        if (world->events[each].kind == EVENT_LEFT && !(quiet && is_harmless(world, world->events[each].name)))
+            return false;
     return true;
 }
 

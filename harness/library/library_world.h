@@ -23,6 +23,7 @@ enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 
 struct library_world;
+struct application;
 
 /* How the world speaks to its programs, and judges what they have answered: to adapters of libraries
  * (ADAPTER_PROTOCOL), or to the instances of an application (harness/application). No slot is NULL. What returns bool
@@ -40,6 +41,8 @@ struct hosted_protocol {
     bool (*begun)(struct library_world *world, uint64_t seed);
     /* A schedule has ended: the program is as before it. */
     bool (*forget)(struct library_world *world, int client);
+    /* The servers have what a schedule begins with. */
+    bool (*empty)(struct library_world *world);
     /* Draws what clients ask for. */
     void (*draw)(struct library_world *world, struct workload *workload, uint64_t seed);
     /* Asks a thread's next call, which is no work. */
@@ -48,6 +51,8 @@ struct hosted_protocol {
     bool (*hear)(struct library_world *world, int client);
     /* Judges world->last, of a schedule that was played to its end. */
     void (*judge)(struct library_world *world, const struct search_settings *settings, struct search_outcome *outcome);
+    /* The evidence of the last schedule is kept, too: world->kept was. */
+    void (*keep)(struct library_world *world);
     /* Adds the evidence of the last schedule, or of the one that was kept. */
     void (*describe)(const struct library_world *world, bool kept, json_t *result);
     bool acts_between; /* programs may have something to do between schedules */
@@ -57,8 +62,10 @@ extern const struct hosted_protocol ADAPTER_PROTOCOL;
 
 struct library_settings {
     const struct hosted_protocol *protocol;
-    const char *program;   /* the adapter's path */
-    const char *directory; /* for sockets and logs */
+    struct application *application; /* of APPLICATION_PROTOCOL; the caller's */
+    const char *database;            /* of an application on PostgreSQL; NULL: that of locks */
+    const char *program;             /* the adapter's path */
+    const char *directory;           /* for sockets and logs */
     int64_t lease_ms;
     int permits, nodes;
     uint64_t seed; /* of the search: programs start with it */

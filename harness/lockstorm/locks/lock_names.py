@@ -1,6 +1,7 @@
 """The entry of a lock by its name: a lock of the table or of the bug zoo, an adapter (adapter:WORD), or a plug-in
 (plugin:WORD)."""
 
+from lockstorm.application.application_file import PREFIX as APP_PREFIX
 from lockstorm.base.option_fields import choose
 from lockstorm.locks import adapter, plugin
 from lockstorm.native.library import locks, zoo_locks
@@ -20,6 +21,8 @@ def lock_words(lock: str) -> list[str]:
         return ["--plugin", lock.removeprefix(plugin.PREFIX)]
     if adapter.is_adapter(lock):
         return ["--adapter", lock.removeprefix(adapter.PREFIX)]
+    if lock.startswith(APP_PREFIX):
+        return ["--app", lock.removeprefix(APP_PREFIX)]
     return ["--lock", lock]
 
 

@@ -25,6 +25,7 @@ NS_PER_MS = 1_000_000
 Called = tuple[int, int, int, str]  # client, thread, lock object, mode
 OUTCOMES = {
     "acquire": {"ok": "granted", "refused": "refused", "unknown": "ends without an outcome"},
+    "request": {"ok": "done", "refused": "refused", "unknown": "ends without an outcome"},
     "is_held": {"ok": "yes", "refused": "no", "unknown": "ends without an outcome"},
     "": {"ok": "done", "refused": "refused: not its own", "unknown": "ends without an outcome"},
 }
@@ -164,6 +165,12 @@ class _CallTracer:
     def _ask(self, place: int, event: CallEvent) -> None:
         lane = self._threads[event.caller]
         row = len(self.rows)
+        if event.call == "request":
+            self._row(
+                place, event, lane, event.form or "", "dim", self._name(*event.caller), f"request {event.form}"
+            ).number = event.place
+            self._waits[place] = self._bar(Bar("wait", lane, row))
+            return
         lock = [f"lock-{event.lock}"] if self._several_locks else []
         mode = [] if event.mode in ("exclusive", "permits") else [event.mode]
         text = [event.call.replace("_", " "), *mode, *lock]
@@ -183,7 +190,8 @@ class _CallTracer:
         lane, row = self._threads[event.caller], len(self.rows)
         good, is_acquire = event.outcome == "ok", event.call == "acquire"
         text = {"ok": "granted" if is_acquire else "done", "unknown": "no outcome"}.get(event.outcome, "refused")
-        story = f"{event.call}: {OUTCOMES.get(event.call, OUTCOMES[''])[event.outcome]}"
+        called = event.form if event.call == "request" else event.call
+        story = f"{called}: {OUTCOMES.get(event.call, OUTCOMES[''])[event.outcome]}"
         more = (f", token {event.token}" if event.token else "") + (", cancelled" if event.cancelled else "")
         story += more + (f" ({event.error})" if event.error else "")
         tone = "good" if good and is_acquire else "" if good else "warn"

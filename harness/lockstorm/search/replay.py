@@ -19,9 +19,18 @@ from lockstorm.results.event import Event
 from lockstorm.results.properties import property_of
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, ScheduleLines, Verdict
+from lockstorm.search.application_plan import APPLICATION_PROPERTIES
 from lockstorm.search.explorer import Explorer, explorer_for, played_whole
 from lockstorm.search.library_plan import PROMISES
-from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, ScheduleContext, ScheduleFile
+from lockstorm.search.schedule_file import (
+    ApplicationSchedule,
+    HostedContext,
+    HostedSchedule,
+    LibraryContext,
+    LibrarySchedule,
+    ScheduleContext,
+    ScheduleFile,
+)
 from lockstorm.search.search_lines import HostedOffer
 from lockstorm.search.search_plan import FAIRNESS, LIVENESS, replayed_properties
 
@@ -32,12 +41,14 @@ STRIKES_COMMAND = (  # in histories
 CONTEXT_KEYS = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")  # of a result
 
 
-def context_words(context: ScheduleContext | LibraryContext, required: Sequence[str]) -> list[str]:
+def context_words(context: ScheduleContext | HostedContext, required: Sequence[str]) -> list[str]:
     """What the program needs to run one schedule."""
     words = ["--lease-ms", str(context.lease_ms), "--permits", str(context.permits), "--seed", str(context.seed)]
     words += ["--require", ",".join(word.replace("_", "-") if "/" in word else word for word in required)]
     if isinstance(context, LibraryContext):
         return ["--adapter", str(adapter_path(context.adapter)), *words]
+    if isinstance(context, HostedContext):
+        return words  # the files of an application belong to a job (application_job.py)
     plugin = lock_named(context.lock).plugin
     words += ["--plugin", plugin.path] if plugin else ["--lock", context.lock]
     words += ["--store", context.store, "--clients", str(context.clients), "--turns", str(context.turns)]
@@ -110,9 +121,9 @@ def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> I
 
 
 class ReplayedLibrary(msgspec.Struct, frozen=True):
-    """The JSON of `replay` for a schedule of a library."""
+    """The JSON of `replay` for a schedule of a library, or of an application."""
 
-    adapter: str
+    adapter: str  # empty for an application
     library: HostedOffer
     steps: int
     violates: list[str]  # promises that are required
@@ -133,23 +144,25 @@ class ReplayedLibrary(msgspec.Struct, frozen=True):
         return [each for each in self.evidence if each.promise in self.violates]
 
 
-def replay_library(schedule: LibrarySchedule, name: str, *, with_commands: bool = False) -> ReplayedLibrary:
+def replay_library(schedule: HostedSchedule, name: str, *, with_commands: bool = False) -> ReplayedLibrary:
     """Replays a schedule with new programs. UsageError, with the line, when it cannot be replayed."""
     with explorer_for(schedule, 1) as explorer:
         return replay_library_on(explorer, schedule, name, with_commands=with_commands)
 
 
 def replay_library_on(
-    explorer: Explorer, schedule: LibrarySchedule, name: str, *, with_commands: bool = False
+    explorer: Explorer, schedule: HostedSchedule, name: str, *, with_commands: bool = False
 ) -> ReplayedLibrary:
     """It is judged by the promises that it was said to violate, or by all."""
-    required = tuple(promise for promise in schedule.violates if promise in PROMISES) or tuple(PROMISES)
+    known = APPLICATION_PROPERTIES if isinstance(schedule, ApplicationSchedule) else PROMISES
+    required = tuple(name for name in schedule.violates if name in known) or tuple(known)
     done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
     done = played_whole(done, schedule.line_numbers, name)
     shown = [each for each in done.evidence if each.promise in done.broken]
-    kept = " ".join(["every promise was kept", *(f"({each.sentence})" for each in done.excused[:1])])
+    all_kept = "every check was met" if isinstance(schedule, ApplicationSchedule) else "every promise was kept"
+    kept = " ".join([all_kept, *(f"({each.sentence})" for each in done.excused[:1])])
     return ReplayedLibrary(
-        adapter=schedule.adapter,
+        adapter=schedule.adapter if isinstance(schedule, LibrarySchedule) else "",
         library=done.offer,
         steps=done.steps,
         violates=done.broken,
@@ -167,7 +180,7 @@ def replay_library_on(
     )
 
 
-def replay_if_possible(explorer: Explorer, schedule: LibrarySchedule) -> ReplayedLibrary | None:
+def replay_if_possible(explorer: Explorer, schedule: HostedSchedule) -> ReplayedLibrary | None:
     """None: it takes another course now, in which its faults do not come up."""
     try:
         return replay_library_on(explorer, schedule, "the schedule")

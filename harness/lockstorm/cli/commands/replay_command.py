@@ -14,7 +14,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.replay_real import replay_real
-from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
+from lockstorm.search.schedule_file import ApplicationSchedule, HostedSchedule, LibrarySchedule, read_saved_schedule
 from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_program
 from lockstorm.search.standalone_run import run_standalone
 
@@ -64,14 +64,17 @@ def replay_command(
     if real and with_commands:
         raise UsageError("--commands: only the explorer sees each command, so without --real")
     schedule = read_saved_schedule(file)
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, ApplicationSchedule) and language:
+        raise UsageError(f"--as: {file} is no schedule of a library")
+    if isinstance(schedule, HostedSchedule):
         if real or (output and not language):
-            raise UsageError(f"{file} is a schedule of a library: -o and --real are for those of C locks")
-        if with_commands:
+            kind = "a library" if isinstance(schedule, LibrarySchedule) else "an application"
+            raise UsageError(f"{file} is a schedule of {kind}: -o and --real are for those of C locks")
+        if with_commands and isinstance(schedule, LibrarySchedule):
             _check_commands(schedule, file, language)
-        if language:
+        if language and isinstance(schedule, LibrarySchedule):
             return _write_program(schedule, file, language, output)
-        with waiting(f"a schedule of {schedule.library} ..."):
+        with waiting(f"a schedule of {schedule.title} ..."):
             replayed = replay_library(schedule, str(file), with_commands=with_commands)
         print_result(as_json, replayed, show_library_replay, quiet=quiet)
         return replayed.exit

@@ -15,7 +15,7 @@ from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
 from lockstorm.report.library_model import library_diagram
 from lockstorm.report.report import WrittenReport, library_subject, write, write_subjects
 from lockstorm.search.replay import replay_library, replay_schedule
-from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
+from lockstorm.search.schedule_file import HostedSchedule, read_saved_schedule
 from lockstorm.search.schedule_text import is_schedule
 
 
@@ -26,7 +26,7 @@ def history_of(source: Path) -> Iterator[Path]:
     if schedule is None:
         yield source
         return
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, HostedSchedule):
         raise UsageError(f"{source} is a schedule of a library, and cannot be put beside a history")
     with tempfile.TemporaryDirectory(prefix="lockstorm-") as directory:
         history = Path(directory) / source.name
@@ -35,9 +35,9 @@ def history_of(source: Path) -> Iterator[Path]:
 
 
 def _write_library(
-    schedule: LibrarySchedule, source: Path, page: Path | None, picture: Path | None, rows: int
+    schedule: HostedSchedule, source: Path, page: Path | None, picture: Path | None, rows: int
 ) -> WrittenReport:
-    with waiting(f"a schedule of {schedule.library} ..."):
+    with waiting(f"a schedule of {schedule.title} ..."):
         result = replay_library(schedule, str(source), with_commands=True)
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
     facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
@@ -81,7 +81,7 @@ def report_command(
     for option, path in {"-o": output, "--svg": svg}.items():
         check_new_file(option, path)
     schedule = read_saved_schedule(source) if is_schedule(source) else None
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, HostedSchedule):
         if against or around is not None:
             raise UsageError(f"{source} is a schedule of a library: AGAINST and --around are for histories")
         written = _write_library(schedule, source, output, svg, rows)

@@ -1,0 +1,134 @@
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/application/application.h"
+
+/* {"name": text, "ready": target or "", "instances": [{"start": path, "port": N}],
+ *  "requests": [{"name", "times", "method", "target", "head", "body"} or {"name", "times", "node", "text"}],
+ *  "checks": [{"kind": "equals|least|most|text|empty", "node": N, "text": ..., "right": ...}],
+ *  "reset": [{"node": N, "text": ...}]}
+ *
+ * Nodes count from 0. What a user writes (lockstorm-app.toml) was checked before; here only what could do harm is. */
+
+struct file_reader {
+    char *reason;
+    bool good;
+};
+
+static const char *const CHECKS[] = {"equals", "least", "most", "text", "empty", NULL};
+
+static void wrong(struct file_reader *reader, const char *what) {
+    if (reader->good) snprintf(reader->reason, SEARCH_REASON, "the application's file: %s", what);
+    reader->good = false;
+}
+
+static const char *text_of(struct file_reader *reader, const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    if (!text) wrong(reader, key);
+    return text ? text : "";
+}
+
+static int number_of(struct file_reader *reader, const json_t *object, const char *key, int least, int most) {
+    const json_t *number = json_object_get(object, key);
+    json_int_t value = json_integer_value(number);
+    if (json_is_integer(number) && value >= least && value <= most) return (int)value;
+    wrong(reader, key);
+    return least;
+}
+
+/* The list, of which at most `most` are read. */
+static const json_t *list_of(struct file_reader *reader, const json_t *object, const char *key, size_t most) {
+    const json_t *list = json_object_get(object, key);
+    if (!json_is_array(list) || json_array_size(list) > most) wrong(reader, key);
+    return reader->good ? list : NULL;
+}
+
+static bool is_name(const char *name) {
+    for (const char *at = name; *at; at++)
+        if (!(islower((unsigned char)*at) || *at == '_' || (at > name && isdigit((unsigned char)*at)))) return false;
+    return name[0] != '\0' && strlen(name) < WORKLOAD_FORM;
+}
+
+static void request_read(struct file_reader *reader, const json_t *from, struct application_request *request) {
+    request->name = text_of(reader, from, "name");
+    if (!is_name(request->name)) wrong(reader, "a request's name");
+    request->times = number_of(reader, from, "times", 1, WORKLOAD_CALLS);
+    if (json_object_get(from, "node")) {
+        request->kind = REQUEST_SERVER;
+        request->node = number_of(reader, from, "node", 0, LIBRARY_NODES - 1);
+        request->text = text_of(reader, from, "text");
+        return;
+    }
+    request->method = text_of(reader, from, "method");
+    request->target = text_of(reader, from, "target");
+    request->head = text_of(reader, from, "head");
+    request->body = text_of(reader, from, "body");
+}
+
+static void check_read(struct file_reader *reader, const json_t *from, struct application_check *check) {
+    int kind = call_word_find(CHECKS, text_of(reader, from, "kind"));
+    if (kind < 0) wrong(reader, "a check's kind");
+    check->kind = (enum check_kind)(kind < 0 ? 0 : kind);
+    check->node = number_of(reader, from, "node", 0, LIBRARY_NODES - 1);
+    check->text = text_of(reader, from, "text");
+    check->right = text_of(reader, from, "right");
+}
+
+static void lists_read(struct file_reader *reader, struct application *application) {
+    const json_t *document = application->document, *each;
+    size_t at;
+    json_array_foreach(list_of(reader, document, "instances", LIBRARY_CLIENTS), at, each) {
+        application->starts[at] = text_of(reader, each, "start");
+        application->ports[at] = number_of(reader, each, "port", 1, UINT16_MAX);
+        application->instances++;
+    }
+    json_array_foreach(list_of(reader, document, "requests", APPLICATION_REQUESTS), at, each) {
+        request_read(reader, each, &application->requests[at]);
+        application->request_count++;
+    }
+    json_array_foreach(list_of(reader, document, "checks", APPLICATION_CHECKS), at, each) {
+        check_read(reader, each, &application->checks[at]);
+        application->check_count++;
+    }
+    json_array_foreach(list_of(reader, document, "reset", APPLICATION_RESETS), at, each) {
+        struct application_reset *reset = &application->resets[application->reset_count++];
+        reset->node = number_of(reader, each, "node", 0, LIBRARY_NODES - 1);
+        reset->text = text_of(reader, each, "text");
+    }
+}
+
+bool application_read(struct application *application, const char *path, char *reason) {
+    json_error_t error;
+    struct file_reader reader = {reason, true};
+    *application = (struct application){.document = json_load_file(path, JSON_REJECT_DUPLICATES, &error)};
+    for (int client = 0; client < LIBRARY_CLIENTS; client++) {
+        application->control[client] = HTTP_NONE;
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++) application->exchanges[client][thread] = HTTP_NONE;
+    }
+    if (!application->document) {
+        snprintf(reason, SEARCH_REASON, "%s: %s", path, error.text);
+        return false;
+    }
+    application->name = text_of(&reader, application->document, "name");
+    application->ready = text_of(&reader, application->document, "ready");
+    lists_read(&reader, application);
+    if (application->instances == 0 || application->request_count == 0) wrong(&reader, "instances or requests");
+    return reader.good;
+}
+
+void application_free(struct application *application) {
+    for (int client = 0; client < LIBRARY_CLIENTS; client++) {
+        http_exchange_close(&application->control[client]);
+        for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
+            http_exchange_close(&application->exchanges[client][thread]);
+    }
+    json_decref(application->document);
+    *application = (struct application){0};
+}
+
+const struct application_request *application_request_named(const struct application *application, const char *name) {
+    for (int each = 0; each < application->request_count; each++)
+        if (strcmp(application->requests[each].name, name) == 0) return &application->requests[each];
+    return NULL;
+}
