@@ -59,12 +59,12 @@ enum application_property {
     APPLICATION_PROPERTIES
 };
 
-enum { APPLICATION_FINDINGS = APPLICATION_CHECKS + 1 };
+enum { APPLICATION_FINDINGS = APPLICATION_CHECKS + 1, APPLICATION_SENTENCE = 512 };
 
 struct application_findings {
     struct {
         enum application_property property;
-        char sentence[SEARCH_REASON];
+        char sentence[APPLICATION_SENTENCE];
     } of[APPLICATION_FINDINGS];
     int count;
 };
@@ -83,6 +83,7 @@ struct application {
     struct http_exchange exchanges[LIBRARY_CLIENTS][WORKLOAD_THREADS]; /* of requests that are under way */
     struct http_exchange control[LIBRARY_CLIENTS];                     /* of what is no call of a schedule */
     int control_status[LIBRARY_CLIENTS];                               /* of its answer; 0: there was none */
+    bool wrong;                             /* what its file says cannot be so; the world's reason says what */
     int asked;                              /* requests that were sent in the schedule, or before it */
     struct application_findings last, kept; /* of schedules */
 };
@@ -100,6 +101,9 @@ static inline struct application *application_of(const struct library_world *wor
 }
 
 extern const struct hosted_protocol APPLICATION_PROTOCOL;
+
+/* What the user has written is wrong. Returns false, with the world's reason. */
+#define application_is_wrong(world, ...) (application_of(world)->wrong = true, library_give_up(world, __VA_ARGS__))
 
 /* --- application_requests.c: slots of the protocol --- */
 

@@ -97,41 +97,41 @@ static const char *const BOUNDS[] = {[CHECK_EQUALS] = "", [CHECK_LEAST] = "at le
 
 /* Of a check with an expression. False: with the world's reason. */
 static bool value_check(struct library_world *world, const struct application_check *check, const struct rows *rows,
-                        char sentence[SEARCH_REASON]) {
+                        char sentence[APPLICATION_SENTENCE]) {
     char reason[RANGE_REASON], expected[48], counts[96], *end;
     struct range range;
     if (!range_evaluate(check->right, counts_named, world, &range, reason))
-        return library_give_up(world, "the check of '%.60s': %s", check->text, reason);
+        return application_is_wrong(world, "the check of '%.60s': %s", check->text, reason);
     long long value = strtoll(rows->first, &end, 10);
     bool is_number = rows->count == 1 && rows->has_value && end > rows->first && *end == '\0';
     if (is_number && is_within(check->kind, value, range)) return true;
     range_write(range, expected);
     counts_write(world, counts, sizeof counts);
-    snprintf(sentence, SEARCH_REASON, "'%.70s' is %.60s, and %s = %s%s was right (%s)", check->text,
+    snprintf(sentence, APPLICATION_SENTENCE, "'%.70s' is %.60s, and %.60s = %s%s was right%s%s%s", check->text,
              is_number     ? rows->first
              : rows->count ? rows->shown
                            : "nothing",
-             check->right, BOUNDS[check->kind], expected, counts);
+             check->right, BOUNDS[check->kind], expected, counts[0] ? " (" : "", counts, counts[0] ? ")" : "");
     return true;
 }
 
 static bool check_ask(struct library_world *world, const struct application_check *check,
-                      char sentence[SEARCH_REASON]) {
+                      char sentence[APPLICATION_SENTENCE]) {
     struct library_server *server = &world->servers[check->node];
     struct rows rows = {0};
     char reason[SERVER_REASON];
     sentence[0] = '\0';
     if (!server->kind->ask(server, check->text, rows_take, &rows, reason))
-        return library_give_up(world, "the check '%.60s': %.100s", check->text, reason);
+        return application_is_wrong(world, "the check '%.60s': %.100s", check->text, reason);
     if (check->kind == CHECK_EMPTY) {
         if (rows.count > 0)
-            snprintf(sentence, SEARCH_REASON, "'%.70s' has %d row%s, and none was right: %.100s", check->text,
+            snprintf(sentence, APPLICATION_SENTENCE, "'%.70s' has %d row%s, and none was right: %.100s", check->text,
                      rows.count, rows.count > 1 ? "s" : "", rows.shown);
         return true;
     }
     if (check->kind != CHECK_TEXT) return value_check(world, check, &rows, sentence);
     if (rows.count != 1 || strcmp(rows.first, check->right) != 0)
-        snprintf(sentence, SEARCH_REASON, "'%.70s' is %.60s, and '%.60s' was right", check->text,
+        snprintf(sentence, APPLICATION_SENTENCE, "'%.70s' is %.60s, and '%.60s' was right", check->text,
                  rows.count == 1 ? rows.first
                  : rows.count    ? rows.shown
                                  : "nothing",
@@ -143,12 +143,12 @@ static void finding_add(struct application *application, enum application_proper
     struct application_findings *found = &application->last;
     if (found->count == APPLICATION_FINDINGS) return;
     found->of[found->count].property = property;
-    snprintf(found->of[found->count++].sentence, SEARCH_REASON, "%s", sentence);
+    snprintf(found->of[found->count++].sentence, APPLICATION_SENTENCE, "%s", sentence);
 }
 
 bool application_checks_ask(struct library_world *world) {
     struct application *application = application_of(world);
-    char sentence[SEARCH_REASON];
+    char sentence[APPLICATION_SENTENCE];
     application->last.count = 0;
     for (int each = 0; each < application->check_count; each++) {
         if (!check_ask(world, &application->checks[each], sentence)) return false;
@@ -176,7 +176,7 @@ static void findings_take(const struct application_findings *found, const struct
         for (const char *at = sentence; *at; at++) outcome->digest = mix(outcome->digest, (uint64_t)*at);
         outcome->status[property] = VERDICT_VIOLATED;
         outcome->sorts[property] = 1;
-        if (settings->required[property]) snprintf(outcome->sentence, sizeof outcome->sentence, "%s", sentence);
+        if (settings->required[property]) snprintf(outcome->sentence, sizeof outcome->sentence, "%.255s", sentence);
     }
 }
 
@@ -184,7 +184,7 @@ static void findings_take(const struct application_findings *found, const struct
 void application_judge(struct library_world *world, const struct search_settings *settings,
                        struct search_outcome *outcome) {
     struct application *application = application_of(world);
-    char sentence[SEARCH_REASON];
+    char sentence[APPLICATION_SENTENCE];
     bool served = request_counts_of(world, NULL).ok > 0;
     if (!application_checks_ask(world)) return;
     const char *waits = world->stopped ? unanswered(world) : NULL;
@@ -242,6 +242,7 @@ static bool application_offer(struct library_world *world) {
 }
 
 const struct hosted_protocol APPLICATION_PROTOCOL = {
+    .program_title = "instance ",
     .property_count = APPLICATION_PROPERTIES,
     .property_name = application_property_name,
     .program = application_program,

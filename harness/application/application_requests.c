@@ -113,13 +113,10 @@ bool application_begin(struct library_world *world, int number) {
         if (world->search.reason[0] || !library_drain_until(world, now_ns + ASK_AGAIN_MS * CLOCK_NS_PER_MS, false))
             return false;
         if (shared_page_mono_ns(world->page) > until_ns)
-            return library_give_up(world,
-                                   "instance %d is not ready after %d s of its time: %s%s on port %d; what it has said "
-                                   "is in %s/client-%d.log",
+            return library_give_up(world, "instance %d is not ready after %d s of its time: %s%s on port %d",
                                    number + 1, (int)(START_LIMIT_MS / 1000),
                                    application->ready[0] ? "no answer below 400 to GET " : "it does not listen",
-                                   application->ready, application->ports[number], world->settings.directory,
-                                   number + 1);
+                                   application->ready, application->ports[number]);
     }
     return library_drain_until(world, shared_page_mono_ns(world->page), false);
 }
@@ -133,7 +130,7 @@ static bool resets_make(struct library_world *world) {
         const struct application_reset *reset = &application->resets[each];
         struct library_server *server = &world->servers[reset->node];
         if (!server->kind->ask(server, reset->text, NULL, NULL, reason))
-            return library_give_up(world, "reset: '%.80s': %s", reset->text, reason);
+            return application_is_wrong(world, "reset: '%.80s': %s", reset->text, reason);
     }
     return true;
 }
@@ -150,13 +147,12 @@ static bool instance_warm_up(struct library_world *world, int number) {
                                    application->ports[number]);
         int status = control_await(world, number, WARM_UP_LIMIT_MS);
         if (world->search.reason[0]) return false;
-        if (status == 0 || status >= FAILED_FROM)
-            return library_give_up(world,
-                                   "instance %d answered the request %s %s, alone and before the first schedule; what "
-                                   "it has said is in %s/client-%d.log",
-                                   number + 1, request->name,
-                                   status ? "with a status of 500 or more" : "not within 60 s of its time",
-                                   world->settings.directory, number + 1);
+        if (status == 0)
+            return library_give_up(world, "instance %d did not answer the request %s, alone, within %d s of its time",
+                                   number + 1, request->name, (int)(WARM_UP_LIMIT_MS / 1000));
+        if (status >= FAILED_FROM)
+            return library_give_up(world, "instance %d answered the request %s, alone, with %d", number + 1,
+                                   request->name, status);
         if (!application_empty(world)) return false;
     }
     return true;
@@ -185,7 +181,8 @@ static bool checks_hold_before(struct library_world *world) {
     world->event_count = 0;
     if (!application_empty(world) || !application_checks_ask(world)) return false;
     const struct application_findings *found = &application_of(world)->last;
-    return found->count == 0 || library_give_up(world, "before any request was sent: %.200s", found->of[0].sentence);
+    return found->count == 0 ||
+           application_is_wrong(world, "before any request was sent: %.200s", found->of[0].sentence);
 }
 
 bool application_begun(struct library_world *world, uint64_t seed) {

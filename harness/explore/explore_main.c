@@ -218,7 +218,9 @@ static int adapter_explore(struct explore_arguments *arguments) {
         status = search_in(arguments, &hosted.search);
     }
     library_world_close(&hosted);
-    if (arguments->app) application_free(&application);
+    if (!arguments->app) return status;
+    if (application.wrong && status == STATUS_INCONCLUSIVE) status = STATUS_BAD;
+    application_free(&application);
     return status;
 }
 

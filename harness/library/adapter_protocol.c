@@ -265,6 +265,7 @@ static void adapter_describe(const struct library_world *world, bool kept, json_
 }
 
 const struct hosted_protocol ADAPTER_PROTOCOL = {
+    .program_title = "the program of client-",
     .property_count = PROMISES,
     .property_name = promise_property,
     .program = adapter_program,

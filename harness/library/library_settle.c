@@ -144,7 +144,8 @@ void library_request_arrives(struct library_world *world, struct library_link *l
 /* --- programs --- */
 
 static bool lost(struct library_world *world, int number, const char *why) {
-    snprintf(world->search.reason, sizeof world->search.reason, "the program of client-%d: %.200s", number + 1, why);
+    snprintf(world->search.reason, sizeof world->search.reason, "%s%d: %.200s", world->settings.protocol->program_title,
+             number + 1, why);
     return false;
 }
 

@@ -60,7 +60,8 @@ bool library_program_start(struct library_world *world, int number) {
                                 &world->page->tasks[number], random_next(&random), log);
     if (started) doors_lead(world, client);
     if (!started || !hosted_run(&client->program))
-        return library_give_up(world, "the program of client-%d: %s", number + 1, client->program.reason);
+        return library_give_up(world, "%s%d: %s", world->settings.protocol->program_title, number + 1,
+                               client->program.reason);
     client->runs = true;
     return true;
 }

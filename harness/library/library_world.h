@@ -29,6 +29,7 @@ struct application;
  * (ADAPTER_PROTOCOL), or to the instances of an application (harness/application). No slot is NULL. What returns bool
  * returns false with the world's reason. */
 struct hosted_protocol {
+    const char *program_title; /* "the program of client-", before its number */
     int property_count;
     const char *(*property_name)(int property);
     /* The path of a client's program. */

@@ -209,7 +209,7 @@ def _resets(table: TomlTable, services: tuple[Service, ...]) -> tuple[Asked, ...
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(each, str) and each.strip() for each in texts):
             raise table.error(service, f"{service} has to be a text, or a list of texts")
-        resets += [Asked(service, each) for each in texts]  # type: ignore[arg-type]
+        resets += [Asked(service, each) for each in texts]
     if len(resets) > RESETS_MOST:
         raise table.error(None, f"[reset] has {len(resets)} texts, and {RESETS_MOST} is the most")
     return tuple(resets)

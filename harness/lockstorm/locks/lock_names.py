@@ -2,6 +2,7 @@
 (plugin:WORD)."""
 
 from lockstorm.application.application_file import PREFIX as APP_PREFIX
+from lockstorm.application.application_file import is_application
 from lockstorm.base.option_fields import choose
 from lockstorm.locks import adapter, plugin
 from lockstorm.native.library import locks, zoo_locks
@@ -15,13 +16,18 @@ def is_user_supplied(lock: str) -> bool:
     return adapter.is_adapter(lock) or plugin.is_plugin(lock)
 
 
+def hosts_programs(lock: str) -> bool:
+    """Whether a search of it runs programs that outlive a schedule: of a library, or of an application."""
+    return adapter.is_adapter(lock) or is_application(lock)
+
+
 def lock_words(lock: str) -> list[str]:
     """The words of a command line that name a lock."""
     if plugin.is_plugin(lock):
         return ["--plugin", lock.removeprefix(plugin.PREFIX)]
     if adapter.is_adapter(lock):
         return ["--adapter", lock.removeprefix(adapter.PREFIX)]
-    if lock.startswith(APP_PREFIX):
+    if is_application(lock):
         return ["--app", lock.removeprefix(APP_PREFIX)]
     return ["--lock", lock]
 

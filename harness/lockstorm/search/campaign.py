@@ -12,7 +12,7 @@ import msgspec
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
-from lockstorm.locks.adapter import is_adapter
+from lockstorm.locks.lock_names import hosts_programs
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.verdict import Evidence, ScheduleLines
 from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, UNPLAYED, SearchOutcome, states_joined
@@ -93,7 +93,7 @@ class Campaign(msgspec.Struct, kw_only=True):
 
     @property
     def in_sessions(self) -> bool:
-        return is_adapter(str(self.key["lock"]))
+        return hosts_programs(str(self.key["lock"]))
 
     @property
     def is_over(self) -> bool:

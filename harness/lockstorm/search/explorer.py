@@ -3,6 +3,7 @@ searches, all on one core: a command then wakes no other core."""
 
 import contextlib
 import math
+import re
 import socket
 import struct
 import time
@@ -56,6 +57,7 @@ from lockstorm.servers.still_topology import (
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c)
 POLL_S = 0.05
+WORDS_MOST = 300  # letters of a program's last line
 STATE_REGISTERS = 4096  # SEARCH_REGISTERS
 STATES_AT = 16  # in struct search_shared
 NONE_VIOLATED = 2**64 - 1
@@ -305,6 +307,8 @@ class Explorer:
         for job, process in zip(jobs, processes, strict=True):
             self._read(job)
             if process.returncode not in (HOLDS, VIOLATED, BAD) or not job.done:
+                if self._application:
+                    raise application_ended(self._application, process.returncode, job)
                 raise why_ended(words, process.returncode, job.complaint)
 
     def _read(self, job: SearchJob) -> None:
@@ -405,6 +409,23 @@ def why_ended(words: Sequence[str], status: int | None, complaint: str) -> Usage
     if status and status < 0 and not complaint:
         return Inconclusive(f"{who} ended {how_ended(status)}")
     return Inconclusive(f"{who} ended early: {complaint or 'it gave no reason'}")
+
+
+def application_ended(application: Application, status: int | None, job: SearchJob) -> UsageError | Inconclusive:
+    """The same for one that runs an application: with the last words of the instance that it is about."""
+    reason = job.complaint.removeprefix("explore: ") or "the explorer gave no reason"
+    if status == BAD:
+        return UsageError(f"{application.file}: {reason}")
+    if about := re.match(r"instance (\d+)", reason):
+        reason += _last_words(job.directory / f"client-{about[1]}.log")
+    return Inconclusive(reason)
+
+
+def _last_words(log: Path) -> str:
+    """What a program has written to its standard error last."""
+    text = log.read_text(errors="replace") if log.is_file() else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"; it said last: {lines[-1][:WORDS_MOST]}" if lines else "; it said nothing"
 
 
 def played_whole(done: ReplayDone | BadLine, line_numbers: Sequence[int], name: str) -> ReplayDone:
