@@ -14,13 +14,13 @@
 enum { APPLICATION_REQUESTS = 16, APPLICATION_CHECKS = 24, APPLICATION_RESETS = 16, REQUEST_TEXT = 1 << 14 };
 
 /* Where a request goes: to the port of an instance, or to a server, from which an instance takes it. */
-enum request_kind { REQUEST_HTTP, REQUEST_SERVER };
+enum request_way { REQUEST_HTTP, REQUEST_SERVER };
 
 /* Texts are the document's. In `target`, `body` and `text` {number} is the number of the request in its schedule, from
  * 1, and {uuid} a UUID made of it. */
 struct application_request {
     const char *name; /* [a-z_][a-z0-9_]* */
-    enum request_kind kind;
+    enum request_way way;
     int times;                                 /* sent at most so often in a schedule */
     const char *method, *target, *body, *head; /* HTTP; `head`: more lines of it, each with its end */
     int node;                                  /* REQUEST_SERVER */
@@ -93,7 +93,7 @@ struct application {
 bool application_read(struct application *application, const char *path, char *reason);
 void application_free(struct application *application);
 
-/* The request with this name; NULL: there is none. */
+/* NULL: no request has this name. */
 const struct application_request *application_request_named(const struct application *application, const char *name);
 
 static inline struct application *application_of(const struct library_world *world) {

@@ -18,29 +18,29 @@ struct file_reader {
 
 static const char *const CHECKS[] = {"equals", "least", "most", "text", "empty", NULL};
 
-static void wrong(struct file_reader *reader, const char *what) {
+static void file_is_wrong(struct file_reader *reader, const char *what) {
     if (reader->good) snprintf(reader->reason, SEARCH_REASON, "the application's file: %s", what);
     reader->good = false;
 }
 
-static const char *text_of(struct file_reader *reader, const json_t *object, const char *key) {
+static const char *file_text(struct file_reader *reader, const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
-    if (!text) wrong(reader, key);
+    if (!text) file_is_wrong(reader, key);
     return text ? text : "";
 }
 
-static int number_of(struct file_reader *reader, const json_t *object, const char *key, int least, int most) {
+static int file_number(struct file_reader *reader, const json_t *object, const char *key, int least, int most) {
     const json_t *number = json_object_get(object, key);
     json_int_t value = json_integer_value(number);
     if (json_is_integer(number) && value >= least && value <= most) return (int)value;
-    wrong(reader, key);
+    file_is_wrong(reader, key);
     return least;
 }
 
-/* The list, of which at most `most` are read. */
-static const json_t *list_of(struct file_reader *reader, const json_t *object, const char *key, size_t most) {
+/* NULL: there is no such list, or it has more than `most` elements. */
+static const json_t *file_list(struct file_reader *reader, const json_t *object, const char *key, size_t most) {
     const json_t *list = json_object_get(object, key);
-    if (!json_is_array(list) || json_array_size(list) > most) wrong(reader, key);
+    if (!json_is_array(list) || json_array_size(list) > most) file_is_wrong(reader, key);
     return reader->good ? list : NULL;
 }
 
@@ -51,50 +51,50 @@ static bool is_name(const char *name) {
 }
 
 static void request_read(struct file_reader *reader, const json_t *from, struct application_request *request) {
-    request->name = text_of(reader, from, "name");
-    if (!is_name(request->name)) wrong(reader, "a request's name");
-    request->times = number_of(reader, from, "times", 1, WORKLOAD_CALLS);
+    request->name = file_text(reader, from, "name");
+    if (!is_name(request->name)) file_is_wrong(reader, "a request's name");
+    request->times = file_number(reader, from, "times", 1, WORKLOAD_CALLS);
     if (json_object_get(from, "node")) {
-        request->kind = REQUEST_SERVER;
-        request->node = number_of(reader, from, "node", 0, LIBRARY_NODES - 1);
-        request->text = text_of(reader, from, "text");
+        request->way = REQUEST_SERVER;
+        request->node = file_number(reader, from, "node", 0, LIBRARY_NODES - 1);
+        request->text = file_text(reader, from, "text");
         return;
     }
-    request->method = text_of(reader, from, "method");
-    request->target = text_of(reader, from, "target");
-    request->head = text_of(reader, from, "head");
-    request->body = text_of(reader, from, "body");
+    request->method = file_text(reader, from, "method");
+    request->target = file_text(reader, from, "target");
+    request->head = file_text(reader, from, "head");
+    request->body = file_text(reader, from, "body");
 }
 
 static void check_read(struct file_reader *reader, const json_t *from, struct application_check *check) {
-    int kind = call_word_find(CHECKS, text_of(reader, from, "kind"));
-    if (kind < 0) wrong(reader, "a check's kind");
+    int kind = call_word_find(CHECKS, file_text(reader, from, "kind"));
+    if (kind < 0) file_is_wrong(reader, "a check's kind");
     check->kind = (enum check_kind)(kind < 0 ? 0 : kind);
-    check->node = number_of(reader, from, "node", 0, LIBRARY_NODES - 1);
-    check->text = text_of(reader, from, "text");
-    check->right = text_of(reader, from, "right");
+    check->node = file_number(reader, from, "node", 0, LIBRARY_NODES - 1);
+    check->text = file_text(reader, from, "text");
+    check->right = file_text(reader, from, "right");
 }
 
 static void lists_read(struct file_reader *reader, struct application *application) {
     const json_t *document = application->document, *each;
     size_t at;
-    json_array_foreach(list_of(reader, document, "instances", LIBRARY_CLIENTS), at, each) {
-        application->starts[at] = text_of(reader, each, "start");
-        application->ports[at] = number_of(reader, each, "port", 1, UINT16_MAX);
+    json_array_foreach(file_list(reader, document, "instances", LIBRARY_CLIENTS), at, each) {
+        application->starts[at] = file_text(reader, each, "start");
+        application->ports[at] = file_number(reader, each, "port", 1, UINT16_MAX);
         application->instances++;
     }
-    json_array_foreach(list_of(reader, document, "requests", APPLICATION_REQUESTS), at, each) {
+    json_array_foreach(file_list(reader, document, "requests", APPLICATION_REQUESTS), at, each) {
         request_read(reader, each, &application->requests[at]);
         application->request_count++;
     }
-    json_array_foreach(list_of(reader, document, "checks", APPLICATION_CHECKS), at, each) {
+    json_array_foreach(file_list(reader, document, "checks", APPLICATION_CHECKS), at, each) {
         check_read(reader, each, &application->checks[at]);
         application->check_count++;
     }
-    json_array_foreach(list_of(reader, document, "reset", APPLICATION_RESETS), at, each) {
+    json_array_foreach(file_list(reader, document, "reset", APPLICATION_RESETS), at, each) {
         struct application_reset *reset = &application->resets[application->reset_count++];
-        reset->node = number_of(reader, each, "node", 0, LIBRARY_NODES - 1);
-        reset->text = text_of(reader, each, "text");
+        reset->node = file_number(reader, each, "node", 0, LIBRARY_NODES - 1);
+        reset->text = file_text(reader, each, "text");
     }
 }
 
@@ -110,10 +110,10 @@ bool application_read(struct application *application, const char *path, char *r
         snprintf(reason, SEARCH_REASON, "%s: %s", path, error.text);
         return false;
     }
-    application->name = text_of(&reader, application->document, "name");
-    application->ready = text_of(&reader, application->document, "ready");
+    application->name = file_text(&reader, application->document, "name");
+    application->ready = file_text(&reader, application->document, "ready");
     lists_read(&reader, application);
-    if (application->instances == 0 || application->request_count == 0) wrong(&reader, "instances or requests");
+    if (application->instances == 0 || application->request_count == 0) file_is_wrong(&reader, "instances or requests");
     return reader.good;
 }
 

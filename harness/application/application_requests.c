@@ -88,7 +88,7 @@ static int control_await(struct library_world *world, int number, int64_t limit_
 
 /* --- an instance begins --- */
 
-static bool is_ready(struct library_world *world, int number) {
+static bool instance_is_ready(struct library_world *world, int number) {
     struct application *application = application_of(world);
     const struct application_request look = {.method = "GET", .target = application->ready, .head = "", .body = ""};
     if (!application->ready[0]) {
@@ -108,7 +108,7 @@ bool application_begin(struct library_world *world, int number) {
     int64_t until_ns = shared_page_mono_ns(world->page) + START_LIMIT_MS * CLOCK_NS_PER_MS;
     if (!library_doors_open(world, number) || !library_program_start(world, number)) return false;
     world->clients[number].has_played = false;
-    while (!is_ready(world, number)) {
+    while (!instance_is_ready(world, number)) {
         int64_t now_ns = shared_page_mono_ns(world->page);
         if (world->search.reason[0] || !library_drain_until(world, now_ns + ASK_AGAIN_MS * CLOCK_NS_PER_MS, false))
             return false;
@@ -140,7 +140,7 @@ static bool instance_warm_up(struct library_world *world, int number) {
     struct application *application = application_of(world);
     for (int each = 0; each < application->request_count; each++) {
         const struct application_request *request = &application->requests[each];
-        if (request->kind != REQUEST_HTTP) continue;
+        if (request->way != REQUEST_HTTP) continue;
         struct span text = request_write(request, application->ports[number], ++application->asked);
         if (!control_begin(world, number, text))
             return library_give_up(world, "instance %d takes no connection on port %d", number + 1,
@@ -278,7 +278,7 @@ bool application_ask(struct library_world *world, int client, int thread) {
     call.form = request->name;
     library_ask_note(world, client, thread, &call);
     application->asked++;
-    if (request->kind == REQUEST_SERVER) return server_ask(world, client, thread, request);
+    if (request->way == REQUEST_SERVER) return server_ask(world, client, thread, request);
     struct http_exchange *exchange = &application->exchanges[client][thread];
     http_exchange_close(exchange);
     world->clients[client].program.stirred = true;
@@ -297,8 +297,8 @@ static void answer_describe(const struct http_answer *answer, char text[64]) {
         text[0] = '\0';
         return;
     }
-    for (size_t at = 0; at < answer->body.length && at < BODY_SHOWN; at++) {
-        char sign = answer->body.bytes[at];
+    for (size_t at = 0; answer->body[at] && at < BODY_SHOWN; at++) {
+        char sign = answer->body[at];
         if (at == 0) text[length++] = ' ';
         text[length++] = sign >= ' ' && sign < 127 ? sign : ' ';
     }
@@ -312,13 +312,12 @@ static enum outcome outcome_of(int status) {
 
 static bool thread_hear(struct library_world *world, int client, int thread) {
     struct http_exchange *exchange = &application_of(world)->exchanges[client][thread];
-    struct http_answer answer = {0};
     char text[64];
     if (exchange->fd < 0) return false;
-    enum http_progress progress = http_exchange_hear(exchange, &answer);
+    enum http_progress progress = http_exchange_hear(exchange);
     if (progress == HTTP_WAITS) return false;
-    answer_describe(&answer, text);
-    enum outcome outcome = progress == HTTP_DONE ? outcome_of(answer.status) : OUTCOME_UNKNOWN;
+    answer_describe(&exchange->answer, text);
+    enum outcome outcome = progress == HTTP_DONE ? outcome_of(exchange->answer.status) : OUTCOME_UNKNOWN;
     if (world->clients[client].threads[thread].asked)
         answer_add(world, client, thread, outcome, progress == HTTP_DONE ? text : "the connection ended");
     http_exchange_close(exchange);
@@ -328,13 +327,13 @@ static bool thread_hear(struct library_world *world, int client, int thread) {
 
 bool application_hear(struct library_world *world, int client) {
     struct application *application = application_of(world);
-    struct http_answer answer = {0};
+    struct http_exchange *control = &application->control[client];
     bool any = false;
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++) any |= thread_hear(world, client, thread);
-    if (application->control[client].fd < 0 || !world->clients[client].control) return any;
-    enum http_progress progress = http_exchange_hear(&application->control[client], &answer);
+    if (control->fd < 0 || !world->clients[client].control) return any;
+    enum http_progress progress = http_exchange_hear(control);
     if (progress == HTTP_WAITS) return any;
-    application->control_status[client] = progress == HTTP_DONE ? answer.status : 0;
+    application->control_status[client] = progress == HTTP_DONE ? control->answer.status : 0;
     world->clients[client].control = 0;
     return true;
 }

@@ -20,7 +20,7 @@ struct parser {
 
 static bool expression_read(struct parser *parser, struct range *value);
 
-static bool is_wrong(struct parser *parser, const char *expected) {
+static bool expression_fails(struct parser *parser, const char *expected) {
     if (!parser->reason[0])
         snprintf(parser->reason, RANGE_REASON, "at letter %td of '%.80s': %s", parser->at - parser->text + 1,
                  parser->text, expected);
@@ -39,14 +39,15 @@ static bool sign_take(struct parser *parser, char sign) {
 }
 
 static bool is_small(struct parser *parser, struct range value) {
-    return (value.low >= -VALUE_MOST && value.high <= VALUE_MOST) || is_wrong(parser, "values are at most 10^9");
+    return (value.low >= -VALUE_MOST && value.high <= VALUE_MOST) ||
+           expression_fails(parser, "values are at most 10^9");
 }
 
-static bool number_read(struct parser *parser, struct range *value) {
+static bool constant_read(struct parser *parser, struct range *value) {
     char *end;
     errno = 0;
     long long number = strtoll(parser->at, &end, 10);
-    if (errno != 0) return is_wrong(parser, "values are at most 10^9");
+    if (errno != 0) return expression_fails(parser, "values are at most 10^9");
     parser->at = end;
     *value = (struct range){number, number};
     return is_small(parser, *value);
@@ -60,20 +61,20 @@ static size_t word_length(const char *at) {
 
 static bool two_read(struct parser *parser, bool least, struct range *value) {
     struct range one, other;
-    if (!sign_take(parser, '(')) return is_wrong(parser, "( is missing");
+    if (!sign_take(parser, '(')) return expression_fails(parser, "( is missing");
     if (!expression_read(parser, &one)) return false;
-    if (!sign_take(parser, ',')) return is_wrong(parser, ", is missing");
+    if (!sign_take(parser, ',')) return expression_fails(parser, ", is missing");
     if (!expression_read(parser, &other)) return false;
-    if (!sign_take(parser, ')')) return is_wrong(parser, ") is missing");
+    if (!sign_take(parser, ')')) return expression_fails(parser, ") is missing");
     value->low = (one.low < other.low) == least ? one.low : other.low;
     value->high = (one.high < other.high) == least ? one.high : other.high;
     return true;
 }
 
-static bool word_read(struct parser *parser, struct range *value) {
+static bool name_read(struct parser *parser, struct range *value) {
     char name[RANGE_NAME];
     size_t length = word_length(parser->at);
-    if (length >= sizeof name) return is_wrong(parser, "a name is too long");
+    if (length >= sizeof name) return expression_fails(parser, "a name is too long");
     memcpy(name, parser->at, length);
     name[length] = '\0';
     const char *begin = parser->at;
@@ -81,14 +82,14 @@ static bool word_read(struct parser *parser, struct range *value) {
     if (strcmp(name, "min") == 0 || strcmp(name, "max") == 0) return two_read(parser, name[1] == 'i', value);
     if (parser->named(parser->asked, name, value)) return is_small(parser, *value);
     parser->at = begin;
-    return is_wrong(parser, "there is no such name; REQUEST.ok, .refused, .unknown and .asked are there");
+    return expression_fails(parser, "there is no such name; REQUEST.ok, .refused, .unknown and .asked are there");
 }
 
 static bool factor_read(struct parser *parser, struct range *value) {
     char sign = next_sign(parser);
     if (sign_take(parser, '-')) {
         struct range positive;
-        if (++parser->depth > DEPTH_MOST) return is_wrong(parser, "there are too many - in a row");
+        if (++parser->depth > DEPTH_MOST) return expression_fails(parser, "there are too many - in a row");
         if (!factor_read(parser, &positive)) return false;
         parser->depth--;
         *value = (struct range){-positive.high, -positive.low};
@@ -96,11 +97,11 @@ static bool factor_read(struct parser *parser, struct range *value) {
     }
     if (sign_take(parser, '(')) {
         if (!expression_read(parser, value)) return false;
-        return sign_take(parser, ')') || is_wrong(parser, ") is missing");
+        return sign_take(parser, ')') || expression_fails(parser, ") is missing");
     }
-    if (isdigit((unsigned char)sign)) return number_read(parser, value);
-    if (isalpha((unsigned char)sign) || sign == '_') return word_read(parser, value);
-    return is_wrong(parser, "a number, a name or ( is missing");
+    if (isdigit((unsigned char)sign)) return constant_read(parser, value);
+    if (isalpha((unsigned char)sign) || sign == '_') return name_read(parser, value);
+    return expression_fails(parser, "a number, a name or ( is missing");
 }
 
 static struct range product(struct range one, struct range other) {
@@ -125,7 +126,7 @@ static bool term_read(struct parser *parser, struct range *value) {
 }
 
 static bool expression_read(struct parser *parser, struct range *value) {
-    if (++parser->depth > DEPTH_MOST) return is_wrong(parser, "there are too many ( in each other");
+    if (++parser->depth > DEPTH_MOST) return expression_fails(parser, "there are too many ( in each other");
     bool good = term_read(parser, value);
     for (char sign; good && ((sign = next_sign(parser)) == '+' || sign == '-');) {
         struct range other;
@@ -144,5 +145,5 @@ bool range_evaluate(const char *text, range_named *named, const void *asked, str
     struct parser parser = {.text = text, .at = text, .named = named, .asked = asked, .reason = reason};
     reason[0] = '\0';
     if (!expression_read(&parser, value)) return false;
-    return next_sign(&parser) == '\0' || is_wrong(&parser, "+, -, * or the end is missing");
+    return next_sign(&parser) == '\0' || expression_fails(&parser, "+, -, * or the end is missing");
 }

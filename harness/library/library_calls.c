@@ -48,7 +48,7 @@ static bool makes_object(const struct library_world *world, const struct call *c
     return of_object && call->verb != CALL_ACQUIRE && !world->clients[call->client].acquired[call->lock];
 }
 
-bool adapter_ask(struct library_world *world, int client, int thread) {
+bool adapter_call_ask(struct library_world *world, int client, int thread) {
     struct library_thread *state = &world->clients[client].threads[thread];
     const struct planned_call *planned = library_next_call(world, client, thread);
     struct call call = planned->call;
@@ -182,7 +182,7 @@ static bool notice_take(struct library_world *world, int client, const json_t *b
     return true;
 }
 
-bool adapter_hear(struct library_world *world, int client) {
+bool adapter_answers_hear(struct library_world *world, int client) {
     bool any = false;
     for (char *line; !world->search.reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL;
          any = true) {

@@ -229,8 +229,8 @@ int library_resource_number(const char *name);
 /* The keys of a call's question besides id; the caller's. */
 json_t *calls_body(const struct library_offer *offer, const struct call *call);
 /* Slots of ADAPTER_PROTOCOL. */
-bool adapter_ask(struct library_world *world, int client, int thread);
-bool adapter_hear(struct library_world *world, int client);
+bool adapter_call_ask(struct library_world *world, int client, int thread);
+bool adapter_answers_hear(struct library_world *world, int client);
 /* Cancels the call of a thread that is under way. */
 bool calls_cancel(struct library_world *world, int client, int thread);
 /* Cancels calls of a client after a number of its messages; `gone_on`: one more has. False: it takes no question. */

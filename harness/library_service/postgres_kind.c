@@ -137,7 +137,7 @@ static int row_read(const char *bytes, size_t length, char texts[SERVER_COLUMNS]
     return count;
 }
 
-/* The text of an error: fields, each a letter and a text, of which M has the message. */
+/* An error has fields, each a letter and a text: the message is in M. */
 static void error_read(const char *bytes, size_t length, char *reason) {
     snprintf(reason, SERVER_REASON, "it refuses it");
     for (size_t at = 0; at < length && bytes[at];) {

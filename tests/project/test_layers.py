@@ -110,12 +110,17 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "harness/explore": (
         (
+            "harness/application",
             "harness/client/plugin.h",
             "harness/library",
             "harness/scheduler/clock.h",
             "harness/search",
             "harness/simulation",
         ),
+        ("jansson.h",),
+    ),
+    "harness/application": (
+        ("harness/library", "harness/library_service", "harness/scheduler", "harness/search"),
         ("jansson.h",),
     ),
     "harness/library": (
@@ -203,7 +208,19 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
     "report": ("base", "native", "results", "scenario", "trial"),
     "matrix": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
     "storm": ("base", "locks", "native", "results", "scenario", "servers", "trial"),
-    "search": ("base", "locks", "native", "process", "report", "results", "scenario", "servers", "trial"),
+    "application": ("base", "process", "servers"),
+    "search": (
+        "application",
+        "base",
+        "locks",
+        "native",
+        "process",
+        "report",
+        "results",
+        "scenario",
+        "servers",
+        "trial",
+    ),
     "libraries": ("base", "locks", "scenario", "search", "trial"),
     "compare": ("base", "native", "process", "results", "servers", "trial"),
     "conformance": ("base", "locks", "native", "process", "results", "scenario", "search", "servers", "trial"),

@@ -12,7 +12,6 @@ import msgspec
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
 
-PREFIX = "app:"  # of the names of applications in place of a lock's
 USUAL_FILE = "lockstorm-app.toml"
 INSTANCES_MOST, INSTANCES_USUAL = 4, 2  # LIBRARY_CLIENTS
 REQUESTS_MOST, CHECKS_MOST, RESETS_MOST, TIMES_MOST = 16, 24, 16, 12  # application.h, WORKLOAD_CALLS
@@ -93,10 +92,6 @@ class Application:
     resets: tuple[Asked, ...] = ()
     requests: tuple[RequestChoice, ...] = ()
     checks: tuple[CheckChoice, ...] = ()
-
-
-def is_application(name: str) -> bool:
-    return name.startswith(PREFIX)
 
 
 def read_application(file: Path) -> Application:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstorm.application.application_file import ADDRESSES, Application, Asked, CheckChoice, RequestChoice
-from lockstorm.base.atomic_file import write_json
+from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.process.process import Sandbox
 
 
@@ -16,7 +16,7 @@ def write_job(application: Application, sandbox: Sandbox, directory: Path) -> Pa
     instances = []
     for number in range(1, application.instances + 1):
         port, script = sandbox.hold_port(), directory / f"instance-{number}"
-        script.write_text(_script(application, number, port))
+        write_text(script, _script(application, number, port))
         script.chmod(0o700)
         instances.append({"start": str(script), "port": port})
     file = directory / "application.json"

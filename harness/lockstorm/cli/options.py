@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import click
 
-from lockstorm.application.application_file import PREFIX as APP_PREFIX
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import Kind, Option, options_of
 from lockstorm.base.paths import USUAL_POLICY
 from lockstorm.locks import adapter as adapters
 from lockstorm.locks import plugin as plugins
+from lockstorm.locks.lock_names import APP_PREFIX
 from lockstorm.report.window import ROWS_USUAL
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -1,19 +1,22 @@
 """The entry of a lock by its name: a lock of the table or of the bug zoo, an adapter (adapter:WORD), or a plug-in
 (plugin:WORD)."""
 
-from lockstorm.application.application_file import PREFIX as APP_PREFIX
-from lockstorm.application.application_file import is_application
 from lockstorm.base.option_fields import choose
 from lockstorm.locks import adapter, plugin
 from lockstorm.native.library import locks, zoo_locks
 from lockstorm.results.lock_entry import LockEntry
 
+APP_PREFIX = "app:"  # of the names of applications in the place of a lock's
 AS_ASKED = -1  # the capacity of a lock whose number of permits the user chooses
 
 
 def is_user_supplied(lock: str) -> bool:
     """Whether the user supplies the lock, as an adapter or a plug-in: then no table has it."""
     return adapter.is_adapter(lock) or plugin.is_plugin(lock)
+
+
+def is_application(name: str) -> bool:
+    return name.startswith(APP_PREFIX)
 
 
 def hosts_programs(lock: str) -> bool:

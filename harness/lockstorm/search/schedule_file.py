@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstorm.application.application_file import PREFIX as APP_PREFIX
 from lockstorm.base.errors import UsageError, at_place
 from lockstorm.locks.adapter import PREFIX
-from lockstorm.locks.lock_names import is_user_supplied, lock_named
+from lockstorm.locks.lock_names import APP_PREFIX, is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, current_name

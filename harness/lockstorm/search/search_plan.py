@@ -5,13 +5,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from lockstorm.application.application_file import PREFIX as APP_PREFIX
-from lockstorm.application.application_file import is_application, read_application
+from lockstorm.application.application_file import read_application
 from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option, options_of
 from lockstorm.locks.adapter import PREFIX, adapter_path, is_adapter
-from lockstorm.locks.lock_names import AS_ASKED, lock_named
+from lockstorm.locks.lock_names import APP_PREFIX, AS_ASKED, is_application, lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.fault_names import choose_fault
 from lockstorm.results.lock_entry import LockEntry

@@ -73,9 +73,8 @@ def explore_command(
              lockstorm explore --adapter redisson -o found.schedule
              lockstorm explore --app lockstorm-app.toml -o found.schedule
     Exit status: 0 no violation, 1 a violation, 3 nothing could be judged
-    `lockstorm docs explore` describes schedules, and what a clean search is worth. With --adapter the search also draws
-    what clients ask the library for, and judges what each call promises: `lockstorm docs explore-libraries`. With
-    --app it runs instances of an unmodified service, and judges its data: `lockstorm docs applications`.
+    What it tries and what a clean search is worth: `lockstorm docs explore`, of libraries `lockstorm docs
+    explore-libraries`, of applications `lockstorm docs applications`.
     """
     _check_named(resume, {"lock": lock, "adapter": adapter, "plugin": plugin, "app": app})
     if save and lock is None and not resume:
