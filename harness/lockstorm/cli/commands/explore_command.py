@@ -76,9 +76,7 @@ def explore_command(
     What it tries and what a clean search is worth: `lockstorm docs explore`, of libraries `lockstorm docs
     explore-libraries`, of applications `lockstorm docs applications`.
     """
-    _check_named(resume, {"lock": lock, "adapter": adapter, "plugin": plugin, "app": app})
-    if save and lock is None and not resume:
-        raise UsageError("--save keeps what the tests replay, which have only the table's locks: -o FILE saves it")
+    _check_named(resume, {"lock": lock, "adapter": adapter, "plugin": plugin, "app": app}, save=save)
     check_new_file("-o", output)
     check_new_file("--result", kept if kept != resume else None)
     campaign = read_campaign(resume) if resume else None
@@ -100,7 +98,9 @@ def explore_command(
     return result.exit
 
 
-def _check_named(resume: Path | None, named: Mapping[str, str | None]) -> None:
+def _check_named(resume: Path | None, named: Mapping[str, str | None], *, save: bool) -> None:
+    if save and named["lock"] is None and not resume:
+        raise UsageError("--save keeps what the tests replay, which have only the table's locks: -o FILE saves it")
     given = [name for name, value in named.items() if value is not None]
     if resume and given:
         raise UsageError(f"--{given[0]} with --resume: the file {resume} names the {given[0]}")
