@@ -145,6 +145,21 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("hiredis/", "jansson.h"),
     ),
+    "harness/recogniser": (
+        ("faults/proxy/resp.h", "harness/recogniser/lua", "harness/recogniser/sql", "harness/recogniser/text"),
+        (),
+    ),
+    "harness/recogniser/lua": (("faults/proxy/resp.h", "harness/recogniser/text", "harness/scheduler/grown.h"), ()),
+    "harness/recogniser/sql": (
+        (
+            "faults/proxy/resp.h",
+            "harness/recogniser/text",
+            "harness/recogniser/wire_event.h",
+            "harness/scheduler/grown.h",
+        ),
+        (),
+    ),
+    "harness/recogniser/text": (("faults/proxy/resp.h",), ()),
     "harness/lockstorm/native": (
         ("checkers/commands/render.h", "faults/common/fault.h", "harness/history/history.h", "harness/locks/common"),
         ("jansson.h",),

@@ -1,0 +1,2 @@
+#pragma once
+void lua_script_drop(void *value);
