@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "harness/application/application_wire.h"
 #include "harness/application/http_exchange.h"
 #include "harness/application/range_expression.h"
 #include "harness/library/library_world.h"
@@ -56,14 +57,16 @@ struct request_counts {
 enum application_property {
     APPLICATION_CHECK,  /* what must be so at the end is so */
     APPLICATION_ANSWER, /* every request is answered */
-    APPLICATION_PROPERTIES
+    APPLICATION_RULE,   /* the first of the rules of checkers/rules */
+    APPLICATION_PROPERTIES = APPLICATION_RULE + APPLICATION_RULES
 };
 
-enum { APPLICATION_FINDINGS = APPLICATION_CHECKS + 1, APPLICATION_SENTENCE = 512 };
+enum { APPLICATION_FINDINGS = APPLICATION_CHECKS + 1 + RULE_FINDINGS, APPLICATION_SENTENCE = RULE_SENTENCE };
 
 struct application_findings {
     struct {
-        enum application_property property;
+        int property; /* enum application_property */
+        size_t event; /* of the world that shows it */
         char sentence[APPLICATION_SENTENCE];
     } of[APPLICATION_FINDINGS];
     int count;
@@ -86,6 +89,8 @@ struct application {
     bool wrong;                             /* what its file says cannot be so; the world's reason says what */
     int asked;                              /* requests that were sent in the schedule, or before it */
     struct application_findings last, kept; /* of schedules */
+    struct application_wire wire;
+    struct rule_findings warnings; /* of single requests, one after the other, before the first schedule */
 };
 
 /* Reads the file that says what the application is; its shape is what application_file.c reads, and

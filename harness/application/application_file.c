@@ -101,7 +101,8 @@ static void lists_read(struct file_reader *reader, struct application *applicati
 bool application_read(struct application *application, const char *path, char *reason) {
     json_error_t error;
     struct file_reader reader = {reason, true};
-    *application = (struct application){.document = json_load_file(path, JSON_REJECT_DUPLICATES, &error)};
+    memset(application, 0, sizeof *application);
+    application->document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     for (int client = 0; client < LIBRARY_CLIENTS; client++) {
         application->control[client] = HTTP_NONE;
         for (int thread = 0; thread < WORKLOAD_THREADS; thread++) application->exchanges[client][thread] = HTTP_NONE;
@@ -123,8 +124,9 @@ void application_free(struct application *application) {
         for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
             http_exchange_close(&application->exchanges[client][thread]);
     }
+    if (application->wire.world) application_wire_close(&application->wire);
     json_decref(application->document);
-    *application = (struct application){0};
+    memset(application, 0, sizeof *application);
 }
 
 const struct application_request *application_request_named(const struct application *application, const char *name) {

@@ -139,10 +139,11 @@ static bool check_ask(struct library_world *world, const struct application_chec
     return true;
 }
 
-static void finding_add(struct application *application, enum application_property property, const char *sentence) {
+static void finding_add(struct application *application, int property, const char *sentence, size_t event) {
     struct application_findings *found = &application->last;
     if (found->count == APPLICATION_FINDINGS) return;
     found->of[found->count].property = property;
+    found->of[found->count].event = event;
     snprintf(found->of[found->count++].sentence, APPLICATION_SENTENCE, "%s", sentence);
 }
 
@@ -152,7 +153,7 @@ bool application_checks_ask(struct library_world *world) {
     application->last.count = 0;
     for (int each = 0; each < application->check_count; each++) {
         if (!check_ask(world, &application->checks[each], sentence)) return false;
-        if (sentence[0]) finding_add(application, APPLICATION_CHECK, sentence);
+        if (sentence[0]) finding_add(application, APPLICATION_CHECK, sentence, world->event_count - 1);
     }
     return true;
 }
@@ -171,12 +172,31 @@ static const char *unanswered(const struct library_world *world) {
 static void findings_take(const struct application_findings *found, const struct search_settings *settings,
                           struct search_outcome *outcome) {
     for (int each = found->count - 1; each >= 0; each--) {
-        enum application_property property = found->of[each].property;
+        int property = found->of[each].property;
         const char *sentence = found->of[each].sentence;
         for (const char *at = sentence; *at; at++) outcome->digest = mix(outcome->digest, (uint64_t)*at);
         outcome->status[property] = VERDICT_VIOLATED;
         outcome->sorts[property] = 1;
         if (settings->required[property]) snprintf(outcome->sentence, sizeof outcome->sentence, "%.255s", sentence);
+    }
+}
+
+static bool any_fault(const struct library_world *world) {
+    for (size_t each = 0; each < world->event_count; each++)
+        if (world->events[each].kind == EVENT_FAULT || world->events[each].kind == EVENT_LATE) return true;
+    return false;
+}
+
+/* What the rules say of the schedule. */
+static void rules_add(struct library_world *world) {
+    static struct rule_findings broken;
+    struct application *application = application_of(world);
+    application->wire.record.is_struck = any_fault(world);
+    application_rules_judge(&application->wire.record, &broken);
+    for (int each = 0; each < broken.count; each++) {
+        size_t event = application->wire.places[broken.of[each].event];
+        if (event >= world->event_count) event = world->event_count - 1;
+        finding_add(application, APPLICATION_RULE + (int)broken.of[each].rule, broken.of[each].sentence, event);
     }
 }
 
@@ -191,8 +211,9 @@ void application_judge(struct library_world *world, const struct search_settings
     if (waits) {
         snprintf(sentence, sizeof sentence, "the request %.60s was not answered, although everything had arrived",
                  waits);
-        finding_add(application, APPLICATION_ANSWER, sentence);
+        finding_add(application, APPLICATION_ANSWER, sentence, world->event_count - 1);
     }
+    rules_add(world);
     for (int property = 0; property < APPLICATION_PROPERTIES; property++) {
         outcome->applies[property] = true;
         outcome->status[property] = served ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
@@ -212,20 +233,30 @@ void application_keep(struct library_world *world) {
 void application_describe(const struct library_world *world, bool kept, json_t *result) {
     const struct application *application = application_of(world);
     const struct application_findings *found = kept ? &application->kept : &application->last;
-    size_t end = (kept ? &world->kept : &world->last)->event_count - 1;
     json_t *evidence = json_array();
     for (int each = 0; each < found->count; each++)
         json_array_append_new(evidence,
                               json_pack("{s:s,s:s,s:I,s:I}", "promise",
-                                        APPLICATION_PROTOCOL.property_name((int)found->of[each].property), "sentence",
-                                        found->of[each].sentence, "event", (json_int_t)end, "other", (json_int_t)end));
+                                        APPLICATION_PROTOCOL.property_name(found->of[each].property), "sentence",
+                                        found->of[each].sentence, "event", (json_int_t)found->of[each].event, "other",
+                                        (json_int_t)found->of[each].event));
     json_object_set_new(result, "evidence", evidence);
     json_object_set_new(result, "excused", json_array());
+    if (!kept) json_object_set_new(result, "accesses", application_wire_json(&application->wire));
+}
+
+static void application_introduce(const struct library_world *world, json_t *result) {
+    const struct rule_findings *warnings = &application_of(world)->warnings;
+    json_t *all = json_array();
+    for (int each = 0; each < warnings->count; each++)
+        json_array_append_new(all, json_pack("{s:s,s:s}", "rule", application_rule_name((int)warnings->of[each].rule),
+                                             "sentence", warnings->of[each].sentence));
+    json_object_set_new(result, "warnings", all);
 }
 
 static const char *application_property_name(int property) {
-    static const char *const NAMES[APPLICATION_PROPERTIES] = {"check", "answer"};
-    return NAMES[property];
+    static const char *const NAMES[APPLICATION_RULE] = {"check", "answer"};
+    return property < APPLICATION_RULE ? NAMES[property] : application_rule_name(property - APPLICATION_RULE);
 }
 
 static const char *application_program(const struct library_world *world, int client) {
@@ -238,6 +269,7 @@ static bool application_offer(struct library_world *world) {
     struct library_offer *offer = &world->offer;
     *offer = (struct library_offer){.is_tcp = true, .threads = WORKLOAD_THREADS};
     snprintf(offer->name, sizeof offer->name, "%s", application->name);
+    application_wire_open(&application_of(world)->wire, world);
     return true;
 }
 
@@ -255,6 +287,7 @@ const struct hosted_protocol APPLICATION_PROTOCOL = {
     .ask = application_ask,
     .hear = application_hear,
     .judge = application_judge,
+    .introduce = application_introduce,
     .keep = application_keep,
     .describe = application_describe,
     .acts_between = true,

@@ -135,6 +135,12 @@ static bool resets_make(struct library_world *world) {
     return true;
 }
 
+static bool data_reset(struct library_world *world) {
+    library_servers_flush(world);
+    application_of(world)->asked = 0;
+    return resets_make(world);
+}
+
 /* Requests before the first schedule open connections and load code, so that later schedules are like it. */
 static bool instance_warm_up(struct library_world *world, int number) {
     struct application *application = application_of(world);
@@ -142,10 +148,12 @@ static bool instance_warm_up(struct library_world *world, int number) {
         const struct application_request *request = &application->requests[each];
         if (request->way != REQUEST_HTTP) continue;
         struct span text = request_write(request, application->ports[number], ++application->asked);
+        application_wire_asked(&application->wire, number, 0, request->name);
         if (!control_begin(world, number, text))
             return library_give_up(world, "instance %d takes no connection on port %d", number + 1,
                                    application->ports[number]);
         int status = control_await(world, number, WARM_UP_LIMIT_MS);
+        application_wire_answered(&application->wire, number, 0);
         if (world->search.reason[0]) return false;
         if (status == 0)
             return library_give_up(world, "instance %d did not answer the request %s, alone, within %d s of its time",
@@ -153,7 +161,7 @@ static bool instance_warm_up(struct library_world *world, int number) {
         if (status >= FAILED_FROM)
             return library_give_up(world, "instance %d answered the request %s, alone, with %d", number + 1,
                                    request->name, status);
-        if (!application_empty(world)) return false;
+        if (!data_reset(world)) return false;
     }
     return true;
 }
@@ -171,15 +179,15 @@ static void data_save(struct library_world *world) {
 }
 
 bool application_empty(struct library_world *world) {
-    library_servers_flush(world);
-    application_of(world)->asked = 0;
-    return resets_make(world);
+    if (!data_reset(world)) return false;
+    application_wire_begin(&application_of(world)->wire);
+    return true;
 }
 
 /* A check that is not met before anything was asked says nothing about schedules. */
 static bool checks_hold_before(struct library_world *world) {
     world->event_count = 0;
-    if (!application_empty(world) || !application_checks_ask(world)) return false;
+    if (!data_reset(world) || !application_checks_ask(world)) return false;
     const struct application_findings *found = &application_of(world)->last;
     return found->count == 0 ||
            application_is_wrong(world, "before any request was sent: %.200s", found->of[0].sentence);
@@ -193,8 +201,11 @@ bool application_begun(struct library_world *world, uint64_t seed) {
     if (is_new(world)) {
         data_save(world);
         if (!checks_hold_before(world)) return false;
+        application_wire_learn(&application->wire);
+        application_wire_begin(&application->wire);
         for (int number = 0; number < application->instances; number++)
             if (!instance_warm_up(world, number)) return false;
+        application_rules_judge(&application->wire.record, &application->warnings);
     }
     for (int number = 0; number < application->instances; number++) {
         struct random random = random_split(seed, (uint64_t)number);
@@ -255,6 +266,7 @@ static void answer_add(struct library_world *world, int client, int thread, enum
     library_event_add(world, event);
     state->asked = false;
     state->next++;
+    application_wire_answered(&application_of(world)->wire, client, thread);
 }
 
 static bool server_ask(struct library_world *world, int client, int thread, const struct application_request *request) {
@@ -277,6 +289,7 @@ bool application_ask(struct library_world *world, int client, int thread) {
     struct call call = planned->call;
     call.form = request->name;
     library_ask_note(world, client, thread, &call);
+    application_wire_asked(&application->wire, client, thread, request->name);
     application->asked++;
     if (request->way == REQUEST_SERVER) return server_ask(world, client, thread, request);
     struct http_exchange *exchange = &application->exchanges[client][thread];

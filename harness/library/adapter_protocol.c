@@ -254,6 +254,10 @@ static void adapter_judge(struct library_world *world, const struct search_setti
     }
 }
 
+static void adapter_introduce(const struct library_world *world, json_t *result) {
+    (void)world, (void)result; /* its offer says it all */
+}
+
 static void adapter_keep(struct library_world *world) {
     (void)world; /* world->kept has it */
 }
@@ -278,6 +282,7 @@ const struct hosted_protocol ADAPTER_PROTOCOL = {
     .ask = adapter_call_ask,
     .hear = adapter_answers_hear,
     .judge = adapter_judge,
+    .introduce = adapter_introduce,
     .keep = adapter_keep,
     .describe = adapter_describe,
 };

@@ -191,7 +191,9 @@ static void hosted_keep(struct search_world *search) {
 }
 
 static void hosted_introduce(const struct search_world *search, json_t *result) {
-    json_object_set_new(result, "offer", offer_json(&library_world_of(search)->offer));
+    const struct library_world *world = library_world_of(search);
+    json_object_set_new(result, "offer", offer_json(&world->offer));
+    world->settings.protocol->introduce(world, result);
 }
 
 static void hosted_describe(const struct search_world *search, bool kept, json_t *result) {

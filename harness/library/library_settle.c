@@ -194,6 +194,8 @@ static void links_take(struct library_world *world, int number, struct program_n
             link->client = number;
             link->node = node;
             link->number = -1;
+            link->observer = world->observer;
+            link->serial = ++world->serials;
             client->acts = true;
             if (world->down[node]) library_link_silence(link);
             news->speaks[link - client->links] = true;

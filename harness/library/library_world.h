@@ -52,6 +52,8 @@ struct hosted_protocol {
     bool (*hear)(struct library_world *world, int client);
     /* Judges world->last, of a schedule that was played to its end. */
     void (*judge)(struct library_world *world, const struct search_settings *settings, struct search_outcome *outcome);
+    /* Adds what the program, or its file, says of itself. */
+    void (*introduce)(const struct library_world *world, json_t *result);
     /* The evidence of the last schedule is kept, too: world->kept was. */
     void (*keep)(struct library_world *world);
     /* Adds the evidence of the last schedule, or of the one that was kept. */
@@ -139,9 +141,11 @@ struct library_world {
     char opened[WORKLOAD_SETTINGS];       /* the settings that programs which run were opened with */
     bool has_drawn;                       /* the first of these */
     struct library_evidence last, kept;
-    const struct schedule *played; /* of a schedule that is watched, as it is played; NULL: nobody watches */
-    size_t noted;                  /* its deviations in `deviations` */
-    json_t *deviations, *heard;    /* owned; `heard`: what servers heard of it (heard_commands.h) */
+    const struct link_observer *observer; /* of new connections; NULL: nobody */
+    uint64_t serials;                     /* of connections, given out */
+    const struct schedule *played;        /* of a schedule that is watched, as it is played; NULL: nobody watches */
+    size_t noted;                         /* its deviations in `deviations` */
+    json_t *deviations, *heard;           /* owned; `heard`: what servers heard of it (heard_commands.h) */
 };
 
 static inline const struct library_world *library_world_of(const struct search_world *search) {

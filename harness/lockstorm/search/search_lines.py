@@ -51,6 +51,25 @@ class ViolationGroup(msgspec.Struct):
     first: int  # number of a schedule
 
 
+class RuleWarning(msgspec.Struct, frozen=True):
+    """A rule of applications that single requests break, one after the other: what can go wrong, and why."""
+
+    rule: str
+    sentence: str
+
+
+class WireAccess(msgspec.Struct, frozen=True):
+    """What a request did to a lock or to data, as its messages show it."""
+
+    kind: str
+    at_ns: int
+    before: int  # the number of events before it
+    instance: int
+    request: int  # from 1; 0: it is not known
+    object: str
+    text: str  # the statement
+
+
 class FoundSchedule(msgspec.Struct, frozen=True):
     """The first schedule that violates a required property."""
 
@@ -84,6 +103,7 @@ class SearchDone(msgspec.Struct, frozen=True):
     exhausted: bool = False
     horizon: int = 0  # steps of the usual course
     found: FoundSchedule | None = None  # if this process has found the first one
+    warnings: list[RuleWarning] = []  # of an application
 
 
 class ReplayDone(msgspec.Struct, frozen=True):
@@ -99,6 +119,8 @@ class ReplayDone(msgspec.Struct, frozen=True):
     deviations: list[PlayedDeviation] = []
     control: ScheduleLines | None = None  # of one that violates something
     offer: HostedOffer = HostedOffer("", "")
+    warnings: list[RuleWarning] = []  # of an application, as the next one
+    accesses: list[WireAccess] = []
 
 
 class BadLine(msgspec.Struct, frozen=True):
