@@ -7,10 +7,23 @@ from lockstorm.results.lock_entry import HostedLibrary, LockEntry
 from lockstorm.search.library_plan import RARE_FAULTS, USUAL_FAULTS, USUAL_IN_ALL, named_budget
 from lockstorm.search.usual_search import DOWN_FAULTS, USUAL
 
-APPLICATION_PROPERTIES = {  # application_property_name in harness/application
+REQUIRED = {  # application_property_name in harness/application
     "check": "what must be so at the end, by the application's file, is so",
     "answer": "every request is answered",
 }
+RULES = {  # application_rule_name in checkers/rules; docs/application-rules.md defines each
+    "unlock-before-commit": "a lock is given back after the transaction that wrote under it was committed",
+    "snapshot-before-lock": "a transaction does not read by a snapshot that is older than its lock",
+    "read-before-lock": "what is written under a lock was read under it",
+    "row-lock-outside-transaction": "a row that is locked stays locked until it was written",
+    "beyond-the-lease": "what is written under a lease takes effect before its end",
+    "refused-and-goes-on": "who was refused the lock does not write what it protects",
+    "released-by-a-stranger": "a lock is given back by who holds it",
+    "lock-order": "all requests take two locks in one order",
+    "unprotected-write": "two requests that write the same data have a lock in common",
+    "lock-left": "a request that was answered holds no lock",
+}
+APPLICATION_PROPERTIES = {**REQUIRED, **RULES}
 FAULTS = tuple(name for name in (*USUAL_FAULTS, *RARE_FAULTS, "crash-server-empty") if name not in DOWN_FAULTS)
 
 
@@ -61,6 +74,6 @@ def _of_redis(fault: str) -> bool:
 
 def application_properties(text: str | None) -> tuple[str, ...]:
     if text in (None, USUAL):
-        return tuple(APPLICATION_PROPERTIES)
+        return tuple(REQUIRED)
     names = (name.strip() for name in str(text).split(","))
     return tuple(choose("property of an application", name, list(APPLICATION_PROPERTIES)) for name in names)

@@ -7,14 +7,13 @@ import msgspec
 from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.report.library_model import call_story
 from lockstorm.results.call_event import BrokenPromise
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Evidence, ScheduleLines
 from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
 from lockstorm.search.library_plan import RARE_FAULTS
-from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
+from lockstorm.search.replay import context_words, hosted_story, replay_if_possible, replay_lock_on, with_cause
 from lockstorm.search.schedule_file import HostedContext, HostedSchedule, Schedule
 from lockstorm.search.search_lines import FoundSchedule, PropertyCount, SearchTally, tallies_joined
 from lockstorm.search.search_plan import DEVIATIONS_USUAL, EXHAUSTIVE, SearchPlan, SearchRequest, plan_search
@@ -159,11 +158,11 @@ def _library_shown(explorer: Explorer, schedule: HostedSchedule, found: FoundSch
         )
     broken = [each for each in found.evidence if each.promise in found.broken]
     return ShownSchedule(
-        sentence=broken[0].sentence if broken else "",
+        sentence=with_cause(broken, found.evidence) if broken else "",
         evidence=_by_promise(broken),
         with_new_programs=False,
         broken=found.evidence,
-        story=call_story(found.events, broken),
+        story=hosted_story(found, broken, len(found.smallest.workload)),
     )
 
 

@@ -25,6 +25,7 @@ from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox, check_socket_path, flag_words
 from lockstorm.results.lock_entry import LockEntry
+from lockstorm.results.wire_access import RuleWarning
 from lockstorm.search.application_plan import application_entry
 from lockstorm.search.schedule_file import USUAL_SERVERS, ApplicationContext, HostedContext, ScheduleContext, ServerKind
 from lockstorm.search.search_lines import (
@@ -284,6 +285,7 @@ class Explorer:
             groups=[group for each in results for group in each.groups],
             exhausted=any(each.exhausted for each in results),
             states=shared.read_bytes()[STATES_AT:],
+            warnings=next((each.warnings for each in results if each.warnings), []),
         )
 
     # --- the program ---
@@ -340,6 +342,7 @@ class SearchOutcome:
     groups: list[ViolationGroup]  # for each job
     exhausted: bool  # no schedule within the bound is left
     states: bytes  # that occurred: registers for count_states
+    warnings: list[RuleWarning]  # of an application
 
 
 def explorer_for(context: ScheduleContext | HostedContext, jobs: int, server: str | None = None) -> Explorer:

@@ -10,6 +10,7 @@ import msgspec
 from lockstorm.results.call_event import BrokenPromise, CallEvent, PlayedDeviation
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, ScheduleLines
+from lockstorm.results.wire_access import RuleWarning, WireAccess
 
 
 class PropertyCount(msgspec.Struct):
@@ -51,25 +52,6 @@ class ViolationGroup(msgspec.Struct):
     first: int  # number of a schedule
 
 
-class RuleWarning(msgspec.Struct, frozen=True):
-    """A rule of applications that single requests break, one after the other: what can go wrong, and why."""
-
-    rule: str
-    sentence: str
-
-
-class WireAccess(msgspec.Struct, frozen=True):
-    """What a request did to a lock or to data, as its messages show it."""
-
-    kind: str
-    at_ns: int
-    before: int  # the number of events before it
-    instance: int
-    request: int  # from 1; 0: it is not known
-    object: str
-    text: str  # the statement
-
-
 class FoundSchedule(msgspec.Struct, frozen=True):
     """The first schedule that violates a required property."""
 
@@ -82,6 +64,7 @@ class FoundSchedule(msgspec.Struct, frozen=True):
     anew: bool = True  # new programs show it again
     evidence: list[BrokenPromise] = []
     events: list[CallEvent] = []
+    accesses: list[WireAccess] = []  # of an application
     control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
 
 

@@ -19,6 +19,7 @@ from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.properties import with_capacity
 from lockstorm.results.statistics import Rate
 from lockstorm.results.verdict import Evidence, Judged, PropertyVerdict, ScheduleLines, Status
+from lockstorm.results.wire_access import RuleWarning
 from lockstorm.search.application_plan import APPLICATION_PROPERTIES
 from lockstorm.search.campaign import Campaign, ShownSchedule
 from lockstorm.search.explorer import count_states
@@ -128,6 +129,7 @@ class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename
     pct: PctBound | None = None
     properties: dict[str, SearchedProperty]  # type: ignore[assignment]  # each is a PropertyVerdict
     groups: list[ViolationGroup]
+    warnings: list[RuleWarning]  # of an application: what can go wrong, by single requests one after the other
     sentence: str
     found: SmallestSchedule | None
     replay: str  # the command that repeats it
@@ -214,6 +216,7 @@ def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> 
         pct=PctBound(DEPTH, of_lock.clients, steps, _pct_bound(plan, steps)) if of_lock else None,
         properties=verdict,
         groups=campaign.groups,
+        warnings=campaign.warnings,
         sentence=f"Inconclusive: {failed}" if failed else _sentence(plan, campaign, exit_status),
         found=_found_json(found, campaign.found, shown) if found and campaign.found and shown else None,
         replay=search_command(plan, None if campaign.exhausted else max(1, campaign.repeats)),

@@ -12,10 +12,11 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.cli.options import around_option, json_option, path_option, rows_option
 from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
+from lockstorm.report.application_model import application_diagram
 from lockstorm.report.library_model import library_diagram
 from lockstorm.report.report import WrittenReport, library_subject, write, write_subjects
 from lockstorm.search.replay import replay_library, replay_schedule
-from lockstorm.search.schedule_file import HostedSchedule, read_saved_schedule
+from lockstorm.search.schedule_file import ApplicationSchedule, HostedSchedule, read_saved_schedule
 from lockstorm.search.schedule_text import is_schedule
 
 
@@ -44,7 +45,13 @@ def _write_library(
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
     facts += [("file", source.name), ("again", runnable(result.replay))]
     library = f"{result.library.name} {result.library.version}".strip()
-    diagram = library_diagram(result.events, result.required_evidence)
+    shown = result.required_evidence
+    is_application = isinstance(schedule, ApplicationSchedule)
+    diagram = (
+        application_diagram(result.events, result.accesses, shown)
+        if is_application
+        else library_diagram(result.events, shown)
+    )
     heard = result.commands or []
     subject = library_subject(library, result.sentence, result.violates, diagram, facts, schedule.lines, heard)
     return WrittenReport(write_subjects([subject], page, picture, rows), result.sentence)
