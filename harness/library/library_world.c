@@ -153,6 +153,10 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
         struct random random = random_split(seed, (uint64_t)number);
         hosted_seed(&client->program, random_next(&random));
     }
+    return true;
+}
+
+static void clients_renew(struct library_world *world) {
     /* Also of clients that have no part in this schedule: what an earlier one held back would come in its midst. */
     for (int number = 0; number < LIBRARY_CLIENTS; number++) {
         struct library_client *client = &world->clients[number];
@@ -162,7 +166,6 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
         world->page->tasks[number].wall_offset_ns = 0;
         links_renew(world, number);
     }
-    return true;
 }
 
 /* A schedule begins at a whole second, in which every earlier lease is over. Until then the programs rest: a runtime
@@ -177,7 +180,9 @@ static bool all_rest(struct library_world *world, uint64_t seed) {
     for (int node = 0; node < world->settings.nodes; node++)
         server_reset(&world->servers[node], mix(seed, (uint64_t)node));
     for (int number = 0; number < LIBRARY_CLIENTS; number++) world->clients[number].acts = false;
-    return clients_begin(world, seed) && world->settings.protocol->begun(world, seed) && clients_rest(world);
+    if (!clients_begin(world, seed) || !world->settings.protocol->begun(world, seed)) return false;
+    clients_renew(world);
+    return clients_rest(world);
 }
 
 /* Whether a program that has forgotten an earlier schedule goes on with it: its watchdogs renew, its releases are tried
