@@ -178,6 +178,8 @@ static void plan_by_script(struct script_plan *plan, const struct redis_talk *ta
     for (int lock = 0; lock < call.key_count && lock < 4; lock++)
         if (plan_try(plan, talk, request, &call, lock)) return;
     plan->role = call.key_count > 0 ? SCRIPT_ACCESSES : SCRIPT_NOT_READ;
+    for (int each = 0; each < plan->touched_count; each++)
+        plan->touched[each].writes |= lua_script_may_write(script, plan->touched[each].key);
 }
 
 /* --- by a hint --- */

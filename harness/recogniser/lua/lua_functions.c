@@ -9,8 +9,8 @@
 /* --- values --- */
 
 void lua_fail(struct lua_state *state, const char *what, struct span detail) {
+    if (state->has_failed) return; /* the first reason counts */
     struct short_text reason = short_text_in(state->run->reason, sizeof state->run->reason);
-    if (state->has_failed) return;
     state->has_failed = state->is_skipping = true;
     short_text_say(&reason, what);
     short_text_add(&reason, detail);

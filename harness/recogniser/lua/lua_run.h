@@ -60,4 +60,8 @@ struct lua_run {
     int touched_count;
 };
 
+/* Whether a call that writes stands in its text, perhaps behind a condition that no run fulfils: to this key of KEYS,
+ * from 0, or to one that the text does not number. */
+bool lua_script_may_write(const struct lua_script *script, int key);
+
 void lua_run(const struct lua_call *call, struct lua_run *run);

@@ -326,6 +326,25 @@ static const struct lua_server_row {
     {"zscore", false, 1, GIVES_FALSE, NULL},
 };
 
+static const struct lua_server_row *row_find(struct span name) {
+    for (size_t each = 0; each < sizeof ROWS / sizeof ROWS[0]; each++)
+        if (span_is_word(name, ROWS[each].name)) return &ROWS[each];
+    return NULL;
+}
+
+bool lua_script_may_write(const struct lua_script *script, int key) {
+    for (int each = 2; each < script->count; each++) {
+        const struct lua_token *token = &script->tokens[each], *keys = token + 2, *index = token + 4;
+        bool is_call =
+            lua_token_is(token - 1, "(") && (lua_token_is(token - 2, "call") || lua_token_is(token - 2, "pcall"));
+        const struct lua_server_row *row = is_call && token->kind == LUA_STRING ? row_find(token->text) : NULL;
+        if (!row || !row->writes) continue;
+        bool is_literal = each + 4 < script->count && lua_token_is(keys, "KEYS") && index->kind == LUA_NUMBER;
+        if (!is_literal || index->number == key + 1) return true;
+    }
+    return false;
+}
+
 static void touched_note(struct lua_state *state, int key, bool writes) {
     struct lua_run *run = state->run;
     for (int each = 0; each < run->touched_count; each++) {
@@ -354,9 +373,7 @@ static struct lua_value row_apply(struct lua_command *command, const struct lua_
 struct lua_value lua_server_call(struct lua_state *state, const struct lua_value *words, int count) {
     struct lua_command command = {state, words, count, -1};
     struct span name = count > 0 ? lua_to_text(state, words[0]) : (struct span){"nothing", 7};
-    const struct lua_server_row *row = NULL;
-    for (size_t each = 0; each < sizeof ROWS / sizeof ROWS[0] && !row; each++)
-        if (span_is_word(name, ROWS[each].name)) row = &ROWS[each];
+    const struct lua_server_row *row = row_find(name);
     if (!row || count < 1 + (row->keys != 0)) {
         lua_fail(state, "its command ", name);
         return lua_nil();
