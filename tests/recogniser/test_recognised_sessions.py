@@ -8,7 +8,7 @@ import pytest
 
 from lockstorm.base import paths
 from tests.helpers.building import make
-from tests.helpers.wire_text import WrittenSession, recognised, written_sessions
+from tests.helpers.wire_text import WrittenSession, encoded, recognised, written_sessions
 
 FILES = sorted((paths.ROOT / "tests" / "recogniser" / "sessions").glob("*.txt"))
 BY_HAND = [
@@ -36,11 +36,26 @@ def test_each_kind_of_event_occurs_by_hand() -> None:
     assert kinds == {event.split()[2].rstrip(":") for session in sessions for event in session.events}
 
 
+def startups(session: WrittenSession) -> list[str]:
+    """What byte_queue needs of PostgreSQL's sessions that begin without it."""
+    begun: dict[str, str] = {}
+    for line in session.lines:
+        if line.startswith("> "):
+            begun.setdefault(line.split()[1], line.split()[3])
+    return [
+        f"{way} {number} 0 {encoded(session.service, way, text).hex()}"
+        for number, coded in begun.items()
+        if session.service == "postgres" and not coded.startswith("00")
+        for way, text in ((">", "startup user=u"), ("<", "ok | ready I"))
+    ]
+
+
 @pytest.mark.parametrize("session", BY_HAND)
 def test_answers_in_pieces_make_the_same_events(program: Path, session: WrittenSession) -> None:
     """The streams are handed in byte by byte, and cut into messages by byte_queue."""
-    lines = []
-    for line in session.lines:
+    lines: list[str] = []
+    settings, *said = session.lines
+    for line in [settings, *startups(session), *said]:
         way, _, rest = line.partition(" ")
         if way not in ("<", ">"):
             lines.append(line)
