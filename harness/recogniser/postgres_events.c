@@ -86,7 +86,8 @@ static struct wire_event lease_event(const struct statement_view *view, enum wir
     event.lock = LOCK_LEASE_ROW;
     event.object = view->lease.object;
     event.owner = view->lease.owner;
-    if (kind != LOCK_RELEASED && kind != LOCK_RELEASE_REFUSED) event.lease_ms = view->lease.lease_ms;
+    bool has_lease = kind == LOCK_ASKED || kind == LOCK_GRANTED || kind == LOCK_EXTENDED;
+    if (has_lease) event.lease_ms = view->lease.lease_ms;
     return event;
 }
 
@@ -259,19 +260,27 @@ static void lease_done(const struct statement_view *view, int64_t affected) {
     wire_event_hand(view->talk->session, &event);
 }
 
+/* The rows of the answer: of this table, or of the same one where the statement names it a second time. */
+static const struct named_rows *returned_rows(const struct statement_view *view, int table) {
+    const struct sql_statement *sql = view->sql;
+    for (int each = 0; each < sql->table_count && view->talk->rows[table].count == 0; each++)
+        if (strcmp(sql->tables[each].name, sql->tables[table].name) == 0 && view->talk->rows[each].count > 0)
+            return &view->talk->rows[each];
+    return &view->talk->rows[table];
+}
+
 static void row_locks_done(const struct statement_view *view, int64_t affected) {
     if (view->sql->verb == DOES_LOCK_TABLE) {
         row_asks_hand(view, LOCK_GRANTED, hand_grant);
         return;
     }
-    for (int table = 0; table < view->sql->table_count; table++) {
-        const struct named_rows *returned = &view->talk->rows[table];
-        if (!view->sql->tables[table].is_locked) continue;
-        if (affected > 0 && returned->count > 0) each_named_lock(view, table, returned, hand_grant, LOCK_GRANTED);
-    }
     bool any_returned = false;
-    for (int table = 0; table < view->sql->table_count; table++)
-        any_returned |= view->sql->tables[table].is_locked && view->talk->rows[table].count > 0;
+    for (int table = 0; table < view->sql->table_count; table++) {
+        const struct named_rows *returned = returned_rows(view, table);
+        if (!view->sql->tables[table].is_locked || affected == 0 || returned->count == 0) continue;
+        any_returned = true;
+        each_named_lock(view, table, returned, hand_grant, LOCK_GRANTED);
+    }
     if (affected == 0) row_asks_hand(view, LOCK_REFUSED, hand_row_refusal);
     else if (!any_returned) row_asks_hand(view, LOCK_GRANTED, hand_grant);
 }
@@ -305,9 +314,12 @@ static void table_accessed(const struct statement_view *view, int table, int64_t
     bool counts = view->sql->verb != DOES_SELECT && view->sql->verb != DOES_TRUNCATE && view->sql->verb != DOES_COPY;
     bool writes = named->is_written && !(counts && affected == 0 && table == view->sql->main);
     bool by_text = postgres_rows_named(talk, view->bound, table, &rows);
-    const struct named_rows *known = by_text ? &rows : &talk->rows[table];
-    for (int row = 0; row < known->count; row++) access_hand(view, table, writes, known->names[row], false);
-    if (known->count == 0 || known->more) {
+    const struct named_rows *known = by_text ? &rows : returned_rows(view, table);
+    bool is_lease = table == view->sql->main && view->lease.object[0];
+    if (is_lease) access_hand(view, table, writes, view->lease.object, false);
+    for (int row = 0; row < known->count && !is_lease; row++)
+        access_hand(view, table, writes, known->names[row], false);
+    if (!is_lease && (known->count == 0 || known->more)) {
         postgres_table_object(talk, named->name, object);
         access_hand(view, table, writes, object, true);
     }

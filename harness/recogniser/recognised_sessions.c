@@ -24,6 +24,11 @@ void recogniser_close(struct recogniser *recogniser) {
     free(recogniser);
 }
 
+void recogniser_script_add(struct recogniser *recogniser, struct span text) {
+    char name[SHA1_HEX];
+    script_remember(recogniser, text, name);
+}
+
 struct wire_session *wire_session_open(struct recogniser *recogniser, int64_t number) {
     struct wire_session *session = calloc(1, sizeof *session);
     if (!session) abort();

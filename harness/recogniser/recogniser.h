@@ -64,6 +64,9 @@ struct recogniser *recogniser_open(const struct recogniser_settings *settings);
 /* After its sessions. */
 void recogniser_close(struct recogniser *recogniser);
 
+/* The text of a script that a Redis had before any session was seen: EVALSHA of it is then known. */
+void recogniser_script_add(struct recogniser *recogniser, struct span text);
+
 /* A connection, from its first byte or from between two messages. `number`: what events call it. */
 struct wire_session *wire_session_open(struct recogniser *recogniser, int64_t number);
 /* Whole messages in the order of each stream, as harness/library_service/message_format.h says: one or several at once,

@@ -14,15 +14,21 @@ struct lock_key {
 
 /* --- events --- */
 
+enum { SCRIPT_SAID = 40 }; /* bytes of a script in the text of its command */
+
 /* The command as a person would type it; passwords are left out. */
 static void command_print(const struct redis_request *request, char *bytes) {
     struct short_text text = short_text_in(bytes, STATEMENT_ROOM);
     bool is_secret = span_is_word(request->words[0].text, "auth") || span_is_word(request->words[0].text, "hello") ||
                      span_is_word(request->words[0].text, "acl") || span_is_word(request->words[0].text, "config");
+    bool is_script = request->script[0];
     for (int word = 0; word < request->word_count && !text.cut; word++) {
+        struct span said = request->words[word].text;
+        bool is_long = request->words[word].cut || (is_script && word == 1 && said.length > SCRIPT_SAID);
+        if (is_script && is_long) said.length = SCRIPT_SAID;
         if (word > 0) short_text_say(&text, " ");
-        short_text_add(&text, request->words[word].text);
-        if (request->words[word].cut) short_text_say(&text, "...");
+        short_text_add(&text, said);
+        if (is_long) short_text_say(&text, "...");
         if (is_secret) break;
     }
     if (text.cut) memcpy(text.bytes + text.length - 3, "...", 3);
@@ -108,6 +114,13 @@ static const char *lock_key_owner(const struct redis_talk *talk, const char *obj
     const struct lock_key *key = text_table_find(&talk->session->recogniser->lock_keys, text_span(object));
     static const char NOBODY[OWNER_ROOM] = "";
     return key ? key->owner : NOBODY;
+}
+
+bool lock_key_is_owned(const struct redis_talk *talk, const struct redis_request *request, int word,
+                       const char *owner) {
+    char object[OBJECT_ROOM];
+    redis_object(request, word, object);
+    return *owner && strcmp(lock_key_owner(talk, object), owner) == 0;
 }
 
 /* --- accesses --- */
@@ -235,10 +248,8 @@ void set_done(struct redis_talk *talk, struct redis_request *request, const stru
         return;
     }
     if (is_failure(reply) || request->word_count < 3) return;
-    char object[OBJECT_ROOM];
-    redis_object(request, 1, object);
     /* The owner writes its own value again: it makes the lease longer. */
-    bool is_owner = options.owner[0] && strcmp(lock_key_owner(talk, object), options.owner) == 0;
+    bool is_owner = lock_key_is_owned(talk, request, 1, options.owner);
     if (lock_key_is(talk, request, 1) && options.only_there && is_owner) {
         struct wire_event like = like_nothing();
         like.owner = options.owner;

@@ -4,6 +4,7 @@
  * redis_locks.c says what they do to locks and data, and redis_scripts.c what a script does. */
 #pragma once
 
+#include "harness/recogniser/text/sha1.h"
 #include "harness/recogniser/wire_session.h"
 
 enum {
@@ -55,6 +56,7 @@ struct redis_request {
     bool in_multi;
     int64_t transaction;
     int replies;              /* that are still to come: of SUBSCRIBE one for each channel */
+    char script[SHA1_HEX];    /* of EVAL and EVALSHA: its name */
     struct script_plan *plan; /* owned: of a script; or NULL */
 };
 
@@ -95,6 +97,8 @@ void redis_object(const struct redis_request *request, int word, char object[sta
 void lock_key_note(const struct redis_talk *talk, const char *object, const char *owner);
 /* Whether the key has been a lock, or a hint says so. */
 bool lock_key_is(const struct redis_talk *talk, const struct redis_request *request, int word);
+/* Whether the last grant of it that was seen was to this owner, and it has not been given back. */
+bool lock_key_is_owned(const struct redis_talk *talk, const struct redis_request *request, int word, const char *owner);
 /* The reads and writes of a command that does nothing else. */
 void redis_accesses_hand(const struct redis_talk *talk, struct redis_request *request);
 void redis_access_hand(const struct redis_talk *talk, const struct redis_request *request, int word,
@@ -119,9 +123,10 @@ void push_done(struct redis_talk *talk, struct redis_request *request, const str
 /* --- redis_scripts.c --- */
 
 struct script_plan;
-/* Remembers the script of an EVAL or SCRIPT LOAD; `text` is all of it. */
-void script_remember(struct recogniser *recogniser, struct span text);
-/* `text`: of EVAL, all of it; no bytes of EVALSHA. */
+/* Remembers the script of an EVAL or SCRIPT LOAD, and gives its name. */
+void script_remember(struct recogniser *recogniser, struct span text, char name[static SHA1_HEX]);
+/* The name that EVALSHA gives, in small letters. */
+void script_name_copy(struct span word, char name[static SHA1_HEX]);
 void script_asked(struct redis_talk *talk, struct redis_request *request);
 void script_done(struct redis_talk *talk, struct redis_request *request, const struct redis_value *reply);
 

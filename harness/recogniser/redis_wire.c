@@ -201,7 +201,10 @@ static void request_foresee(struct redis_talk *talk, struct redis_request *reque
     bool subscribes = is_subscription(request);
     talk->has_subscribed |= subscribes;
     request->replies = subscribes && request->word_count > 2 ? request->word_count - 1 : 1;
-    if (command_is(request, "eval") || command_is(request, "eval_ro")) script_remember(recogniser, second);
+    if (command_is(request, "eval") || command_is(request, "eval_ro"))
+        script_remember(recogniser, second, request->script);
+    else if (command_is(request, "evalsha") || command_is(request, "evalsha_ro"))
+        script_name_copy(second, request->script);
 }
 
 /* Commands after which requests and answers cannot be brought together any more. */
@@ -220,9 +223,10 @@ static void loaded_script_remember(struct redis_talk *talk, const struct redis_r
     struct span word = {0};
     if (!command_is(request, "script") || !command_word_is(request, 1, "load")) return;
     if (!command_open(&message, &is_inline, &left)) return;
+    char name[SHA1_HEX];
     for (int each = 0; each < 3; each++)
         if (!command_word_take(&message, is_inline, &left, &word)) return;
-    script_remember(talk->session->recogniser, word);
+    script_remember(talk->session->recogniser, word, name);
 }
 
 static void command_request(struct redis_talk *talk, struct span message, int64_t at_ns) {

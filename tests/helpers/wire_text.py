@@ -10,8 +10,9 @@ A case is a block of lines; blank lines separate cases.
     1 closes
     = 1 1 lock-asked "redis ..."             the next event, as build/tests/recognise prints it
 
-A command of Redis is words as a shell splits them; commands in one message stand between " | ". A reply is OK, nil,
-:1, 'text' (or "text"), -ERR what, [a, list], >[a, push].
+A command of Redis is words as a shell splits them; commands in one message stand between " | ". @NAME is the text of
+tests/recogniser/scripts/NAME.lua, and #NAME its SHA1. A reply is OK, nil, :1, 'text' (or "text"), -ERR what, [a, list],
+>[a, push].
 
 Messages of PostgreSQL stand between " | ". Requests: query TEXT; parse NAME TYPES: TEXT (types as oids, or nothing);
 bind NAME (VALUES); describe NAME; describe-portal; execute; sync; close NAME; startup user=U database=D. Values are
@@ -20,6 +21,7 @@ parameters OID ...; columns TABLE.NAME:TYPE ... (TABLE is the oid, 0 for an expr
 error SQLSTATE; ready I; ok (to a startup); copy-in.
 """
 
+import hashlib
 import re
 import shlex
 import struct
@@ -28,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+SCRIPTS = Path(__file__).resolve().parent.parent / "recogniser" / "scripts"
 STEP_NS = 1_000_000
 PROTOCOL_3 = 196608
 SIMPLE_MESSAGES = {"parsed": b"1", "bound": b"2", "closed": b"3", "no-data": b"n", "suspended": b"s"}
@@ -82,8 +85,16 @@ def encoded(service: str, way: str, text: str) -> bytes:
 
 
 def redis_command(text: str) -> bytes:
-    words = [word.encode() for word in shlex.split(text)]
+    words = [_word(word) for word in shlex.split(text)]
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
+
+
+def _word(text: str) -> bytes:
+    """@NAME is a script, and #NAME what Redis calls it."""
+    if text[:1] not in ("@", "#"):
+        return text.encode()
+    script = (SCRIPTS / f"{text[1:]}.lua").read_bytes()
+    return script if text[0] == "@" else hashlib.sha1(script).hexdigest().encode()
 
 
 def redis_reply(text: str) -> bytes:

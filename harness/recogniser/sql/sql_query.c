@@ -15,7 +15,7 @@ static const char *const NO_ALIAS[] = {
     "where",      "set",       "on",     "using",     "join",   "left",        "right",  "full",   "inner",
     "cross",      "natural",   "group",  "order",     "having", "limit",       "offset", "fetch",  "for",
     "union",      "intersect", "except", "returning", "window", "tablesample", "values", "select", "default",
-    "overriding", "when",      "do",     "with",      "in",     NULL};
+    "overriding", "when",      "do",     "with",      "from",   "to",          "in",     NULL};
 
 /* --- tables --- */
 

@@ -40,3 +40,7 @@ static inline void short_text_byte(struct short_text *text, char byte) {
 static inline struct span text_span(const char *text) {
     return (struct span){text, strlen(text)};
 }
+
+static inline bool spans_equal(struct span one, struct span other) {
+    return one.length == other.length && (one.length == 0 || memcmp(one.bytes, other.bytes, one.length) == 0);
+}
