@@ -122,19 +122,20 @@ const char *request_write_name(const struct rule_pass *pass, int request, char t
     return text;
 }
 
+static bool same_name(const struct rule_record *record, size_t one, size_t other) {
+    int first = record->events[one].request, second = record->events[other].request;
+    if (first < 0 || second < 0) return first == second;
+    return strcmp(record->requests[first].name, record->requests[second].name) == 0;
+}
+
 /* One finding of a rule for each pair of request names: others say the same. */
 static bool is_known(const struct rule_pass *pass, enum application_rule rule, size_t event, size_t other) {
     const struct rule_record *record = pass->record;
     for (int each = 0; each < pass->findings->count; each++) {
         const struct rule_finding *known = &pass->findings->of[each];
-        const size_t pairs[2][2] = {{known->event, event}, {known->other, other}};
-        bool same = known->rule == rule;
-        for (int pair = 0; pair < 2 && same; pair++) {
-            int one = record->events[pairs[pair][0]].request, two = record->events[pairs[pair][1]].request;
-            same = (one < 0) == (two < 0) &&
-                   (one < 0 || strcmp(record->requests[one].name, record->requests[two].name) == 0);
-        }
-        if (same) return true;
+        bool same = same_name(record, known->event, event) && same_name(record, known->other, other);
+        bool swapped = same_name(record, known->event, other) && same_name(record, known->other, event);
+        if (known->rule == rule && (same || swapped)) return true;
     }
     return false;
 }

@@ -12,7 +12,13 @@
 #include "harness/application/range_expression.h"
 #include "harness/library/library_world.h"
 
-enum { APPLICATION_REQUESTS = 16, APPLICATION_CHECKS = 24, APPLICATION_RESETS = 16, REQUEST_TEXT = 1 << 14 };
+enum {
+    APPLICATION_REQUESTS = 16,
+    APPLICATION_CHECKS = 24,
+    APPLICATION_RESETS = 16,
+    APPLICATION_HINTS = 32,
+    REQUEST_TEXT = 1 << 14
+};
 
 /* Where a request goes: to the port of an instance, or to a server, from which an instance takes it. */
 enum request_way { REQUEST_HTTP, REQUEST_SERVER };
@@ -91,6 +97,9 @@ struct application {
     struct application_findings last, kept; /* of schedules */
     struct application_wire wire;
     struct rule_findings warnings; /* of single requests, one after the other, before the first schedule */
+    json_t *alone;                 /* owned: what each of them did; NULL: nothing was sent yet */
+    struct lock_hint hints[APPLICATION_HINTS];
+    int hint_count;
 };
 
 /* Reads the file that says what the application is; its shape is what application_file.c reads, and

@@ -7,7 +7,9 @@
 /* {"name": text, "ready": target or "", "instances": [{"start": path, "port": N}],
  *  "requests": [{"name", "times", "method", "target", "head", "body"} or {"name", "times", "node", "text"}],
  *  "checks": [{"kind": "equals|least|most|text|empty", "node": N, "text": ..., "right": ...}],
- *  "reset": [{"node": N, "text": ...}]}
+ *  "reset": [{"node": N, "text": ...}],
+ *  "locks": [{"kind": "key|list|no-key|script|table", "pattern": ..., "action": "acquires|releases|extends|harmless",
+ *             "owner": N, "lease": N}]}
  *
  * Nodes count from 0. What a user writes (lockstorm-app.toml) was checked before; here only what could do harm is. */
 
@@ -75,6 +77,20 @@ static void check_read(struct file_reader *reader, const json_t *from, struct ap
     check->right = file_text(reader, from, "right");
 }
 
+static const char *const HINTS[] = {"key", "list", "no-key", "script", "table", NULL};
+static const char *const ACTIONS[] = {"acquires", "releases", "extends", "harmless", NULL};
+
+static void hint_read(struct file_reader *reader, const json_t *from, struct lock_hint *hint) {
+    int kind = call_word_find(HINTS, file_text(reader, from, "kind"));
+    int action = call_word_find(ACTIONS, file_text(reader, from, "action"));
+    if (kind < 0 || action < 0) file_is_wrong(reader, "a lock's kind or action");
+    *hint = (struct lock_hint){.kind = (enum lock_hint_kind)(kind < 0 ? 0 : kind),
+                               .pattern = file_text(reader, from, "pattern"),
+                               .action = (enum lock_hint_action)(action < 0 ? 0 : action),
+                               .owner_argument = file_number(reader, from, "owner", 0, 100),
+                               .lease_argument = file_number(reader, from, "lease", 0, 100)};
+}
+
 static void lists_read(struct file_reader *reader, struct application *application) {
     const json_t *document = application->document, *each;
     size_t at;
@@ -96,6 +112,8 @@ static void lists_read(struct file_reader *reader, struct application *applicati
         reset->node = file_number(reader, each, "node", 0, LIBRARY_NODES - 1);
         reset->text = file_text(reader, each, "text");
     }
+    json_array_foreach(file_list(reader, document, "locks", APPLICATION_HINTS), at, each)
+        hint_read(reader, each, &application->hints[application->hint_count++]);
 }
 
 bool application_read(struct application *application, const char *path, char *reason) {
@@ -125,6 +143,7 @@ void application_free(struct application *application) {
             http_exchange_close(&application->exchanges[client][thread]);
     }
     if (application->wire.world) application_wire_close(&application->wire);
+    json_decref(application->alone);
     json_decref(application->document);
     memset(application, 0, sizeof *application);
 }

@@ -252,6 +252,7 @@ static void application_introduce(const struct library_world *world, json_t *res
         json_array_append_new(all, json_pack("{s:s,s:s}", "rule", application_rule_name((int)warnings->of[each].rule),
                                              "sentence", warnings->of[each].sentence));
     json_object_set_new(result, "warnings", all);
+    if (application_of(world)->alone) json_object_set(result, "alone", application_of(world)->alone);
 }
 
 static const char *application_property_name(int property) {
@@ -269,7 +270,8 @@ static bool application_offer(struct library_world *world) {
     struct library_offer *offer = &world->offer;
     *offer = (struct library_offer){.is_tcp = true, .threads = WORKLOAD_THREADS};
     snprintf(offer->name, sizeof offer->name, "%s", application->name);
-    application_wire_open(&application_of(world)->wire, world);
+    struct application *of = application_of(world);
+    application_wire_open(&of->wire, world, of->hints, of->hint_count);
     return true;
 }
 

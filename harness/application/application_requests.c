@@ -166,6 +166,16 @@ static bool instance_warm_up(struct library_world *world, int number) {
     return true;
 }
 
+/* What single requests did, one after the other: {"requests": [{"name", "instance"}], "accesses": as of a schedule}. */
+static json_t *alone_json(const struct application *application) {
+    const struct rule_record *record = &application->wire.record;
+    json_t *requests = json_array();
+    for (int each = 0; each < record->request_count; each++)
+        json_array_append_new(requests, json_pack("{s:s,s:i}", "name", record->requests[each].name, "instance",
+                                                  record->requests[each].instance + 1));
+    return json_pack("{s:o,s:o}", "requests", requests, "accesses", application_wire_json(&application->wire));
+}
+
 static bool is_new(const struct library_world *world) {
     for (int number = 0; number < application_of(world)->instances; number++)
         if (!world->clients[number].has_played) return true;
@@ -206,6 +216,8 @@ bool application_begun(struct library_world *world, uint64_t seed) {
         for (int number = 0; number < application->instances; number++)
             if (!instance_warm_up(world, number)) return false;
         application_rules_judge(&application->wire.record, &application->warnings);
+        json_decref(application->alone);
+        application->alone = alone_json(application);
     }
     for (int number = 0; number < application->instances; number++) {
         struct random random = random_split(seed, (uint64_t)number);

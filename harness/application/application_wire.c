@@ -193,7 +193,8 @@ static void wire_event_take(void *context, const struct wire_event *event) {
 
 /* --- its life --- */
 
-void application_wire_open(struct application_wire *wire, struct library_world *world) {
+void application_wire_open(struct application_wire *wire, struct library_world *world, const struct lock_hint *hints,
+                           int hint_count) {
     *wire = (struct application_wire){.world = world, .cause = NO_REQUEST};
     wire->observer = (struct link_observer){.context = wire,
                                             .spoken = link_spoken,
@@ -210,6 +211,8 @@ void application_wire_open(struct application_wire *wire, struct library_world *
                                                      .context = &wire->nodes[node],
                                                      .event = wire_event_take,
                                                      .table = table_facts_of,
+                                                     .hints = hints,
+                                                     .hint_count = hint_count,
                                                      .database = world->settings.database};
         if (is_redis || is_postgres) wire->recognisers[node] = recogniser_open(&settings);
     }

@@ -49,7 +49,9 @@ struct application_wire {
     int64_t cause_ns;                                /* when: it is no cause of what happens later */
 };
 
-void application_wire_open(struct application_wire *wire, struct library_world *world);
+/* `hints`: what the user says of locks; the caller's. */
+void application_wire_open(struct application_wire *wire, struct library_world *world, const struct lock_hint *hints,
+                           int hint_count);
 void application_wire_close(struct application_wire *wire);
 /* Asks the servers for the tables that there are: the wire names none of their keys. */
 void application_wire_learn(struct application_wire *wire);

@@ -211,6 +211,9 @@ static int adapter_explore(struct explore_arguments *arguments) {
     if (!library_world_open(&hosted, &arguments->adapter)) {
         status = inconclusive(hosted.search.reason);
     } else if (arguments->hello) {
+        static const struct workload nothing; /* what an application does alone is seen before a schedule */
+        if (arguments->app && !library_begin(&hosted.search, &nothing, arguments->search.seed, 0))
+            status = inconclusive(hosted.search.reason);
         json_t *offer = json_object();
         hosted.search.operations->introduce(&hosted.search, offer);
         line_print(offer);

@@ -130,7 +130,9 @@ def test_psycopg_says_the_isolation(recording: Recording) -> None:
 
 def test_statements_that_are_prepared_with_binary_values(recording: Recording) -> None:
     with closing(recording.client()) as client:
-        client.prepare("next", "select id from jobs where state = $1 order by id limit 1 for update skip locked", [TEXT])
+        client.prepare(
+            "next", "select id from jobs where state = $1 order by id limit 1 for update skip locked", [TEXT]
+        )
         client.prepare("take", "update jobs set state = 'taken' where id = $1", [INT8])
         client.prepare("order", "select user_id from orders where key = $1", [UUID])
         client.execute("next", [b"new"], binary=True)

@@ -24,7 +24,8 @@ COUNTS = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\.([A-Za-z_]+)")
 COUNTED = ("ok", "refused", "unknown", "asked")
 LEASE_USUAL_MS, LEASE_MOST_MS = 10_000, 10_000_000
 KEYS = {
-    "": ("app", "servers", "reset", "request", "check"),
+    "": ("app", "servers", "reset", "request", "check", "locks"),
+    "locks": ("keys", "lists", "not_locks", "tables", "scripts"),
     "app": ("name", "command", "instances", "ready", "directory", "environment", "lease"),
     "servers": ("redis", "postgres"),
     "servers.redis": (),
@@ -35,6 +36,9 @@ KEYS = {
 }
 Service = Literal["redis", "postgres"]
 ASKED_BY: Mapping[str, Service] = {"sql": "postgres", "redis": "redis"}  # the key of a request or check
+HINTS = {"keys": "key", "lists": "list", "not_locks": "no-key", "tables": "table"}  # in application_file.c
+ACTIONS = {"acquires": "acquires", "releases": "releases", "extends": "extends", "nothing": "harmless"}
+HINTS_MOST = 32
 KINDS = {"equals": "equals", "at_least": "least", "at_most": "most", "text": "text"}  # in application_file.c
 
 
@@ -76,6 +80,17 @@ class CheckChoice:
 
 
 @dataclass(frozen=True)
+class LockHint:
+    """What the user says of a lock that is not seen otherwise (struct lock_hint in harness/recogniser)."""
+
+    kind: str
+    pattern: str
+    action: str = "acquires"
+    owner: int = 0
+    lease: int = 0
+
+
+@dataclass(frozen=True)
 class Application:
     """All settings of the file, checked."""
 
@@ -90,6 +105,7 @@ class Application:
     services: tuple[Service, ...]
     database: Database = field(default_factory=Database)
     resets: tuple[Asked, ...] = ()
+    hints: tuple[LockHint, ...] = ()
     requests: tuple[RequestChoice, ...] = ()
     checks: tuple[CheckChoice, ...] = ()
 
@@ -130,6 +146,7 @@ def read_application(file: Path) -> Application:
         services=services,
         database=_database(servers, file) if "postgres" in services else Database(),
         resets=_resets(top.table("reset"), services),
+        hints=_hints(top.table("locks")),
         requests=requests,
         checks=_checks(top, services, [each.name for each in requests]),
     )
@@ -208,6 +225,36 @@ def _resets(table: TomlTable, services: tuple[Service, ...]) -> tuple[Asked, ...
     if len(resets) > RESETS_MOST:
         raise table.error(None, f"[reset] has {len(resets)} texts, and {RESETS_MOST} is the most")
     return tuple(resets)
+
+
+# --- [locks] ---
+
+
+def _hints(table: TomlTable) -> tuple[LockHint, ...]:
+    hints = []
+    for key, kind in HINTS.items():
+        if key in table.values:
+            hints += [LockHint(kind, pattern) for pattern in _texts(table, key)]
+    scripts = table.values.get("scripts", [])
+    if not isinstance(scripts, list) or not all(isinstance(each, dict) for each in scripts):
+        raise table.error(
+            "scripts", 'scripts has to be a list, as in [{ sha1 = "c3f8...", does = "releases", owner = 1 }]'
+        )
+    for each in scripts:
+        sha1, does = each.get("sha1"), each.get("does")
+        numbers = {name: each.get(name, 0) for name in ("owner", "lease")}
+        if not isinstance(sha1, str) or not re.fullmatch("[0-9a-fA-F]{40}", sha1):
+            raise table.error("scripts", f"sha1 {sha1!r} has to be 40 hexadecimal digits, as EVALSHA names the script")
+        if does not in ACTIONS:
+            raise table.error("scripts", f"does {does!r}: there are {', '.join(ACTIONS)}")
+        if set(each) - {"sha1", "does", *numbers} or not all(
+            type(n) is int and 0 <= n <= 100 for n in numbers.values()
+        ):
+            raise table.error("scripts", "a script has sha1, does, and the numbers of the arguments owner and lease")
+        hints.append(LockHint("script", sha1.lower(), ACTIONS[does], **numbers))
+    if len(hints) > HINTS_MOST:
+        raise table.error(None, f"[locks] has {len(hints)} entries, and {HINTS_MOST} is the most")
+    return tuple(hints)
 
 
 # --- [[request]] ---

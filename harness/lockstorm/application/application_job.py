@@ -3,6 +3,7 @@ application_file.c reads."""
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -59,4 +60,5 @@ def _document(application: Application, instances: list[dict[str, Any]]) -> dict
         "requests": [request(each) for each in application.requests],
         "checks": checks(application.checks),
         "reset": [asked(each) for each in application.resets],
+        "locks": [asdict(each) for each in application.hints],
     }

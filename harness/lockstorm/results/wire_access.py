@@ -10,6 +10,11 @@ class RuleWarning(msgspec.Struct, frozen=True):
     sentence: str
 
 
+class SentRequest(msgspec.Struct, frozen=True):
+    name: str
+    instance: int
+
+
 class WireAccess(msgspec.Struct, frozen=True):
     """What a request did to a lock or to data, as its messages show it."""
 
@@ -20,3 +25,10 @@ class WireAccess(msgspec.Struct, frozen=True):
     request: int  # from 1; 0: it is not known
     object: str
     text: str  # the statement
+
+
+class AloneRequests(msgspec.Struct, frozen=True):
+    """What requests did that were sent one after the other, before the first schedule."""
+
+    requests: list[SentRequest] = []
+    accesses: list[WireAccess] = []

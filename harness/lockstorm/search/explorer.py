@@ -31,6 +31,7 @@ from lockstorm.search.schedule_file import USUAL_SERVERS, ApplicationContext, Ho
 from lockstorm.search.search_lines import (
     BadLine,
     FoundSchedule,
+    IntroducedLine,
     ProgressLine,
     ReplayDone,
     SearchDone,
@@ -229,6 +230,13 @@ class Explorer:
         course.write_text("".join(f"{line}\n" for line in lines))
         self.run([job], [*words, "--replay", str(course), "--number", str(number - 1)], lambda _: None)
         assert isinstance(job.done, ReplayDone | BadLine)
+        return job.done
+
+    def introduce(self, words: Sequence[str]) -> IntroducedLine:
+        """What the programs of the first job say of themselves, and what single requests to an application do."""
+        job = self.jobs[0]
+        self.run([job], [*words, "--hello"], lambda _: None)
+        assert isinstance(job.done, IntroducedLine)
         return job.done
 
     @property

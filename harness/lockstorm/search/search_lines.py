@@ -10,7 +10,7 @@ import msgspec
 from lockstorm.results.call_event import BrokenPromise, CallEvent, PlayedDeviation
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, ScheduleLines
-from lockstorm.results.wire_access import RuleWarning, WireAccess
+from lockstorm.results.wire_access import AloneRequests, RuleWarning, WireAccess
 
 
 class PropertyCount(msgspec.Struct):
@@ -113,7 +113,15 @@ class BadLine(msgspec.Struct, frozen=True):
     reason: str
 
 
-SearchLine = ProgressLine | SearchDone | ReplayDone | BadLine
+class IntroducedLine(msgspec.Struct, frozen=True):
+    """What programs say of themselves."""
+
+    offer: HostedOffer
+    warnings: list[RuleWarning] = []
+    alone: AloneRequests = AloneRequests()
+
+
+SearchLine = ProgressLine | SearchDone | ReplayDone | BadLine | IntroducedLine
 
 
 def read_line(text: str) -> SearchLine:
@@ -122,6 +130,8 @@ def read_line(text: str) -> SearchLine:
         return msgspec.convert(printed, ProgressLine)
     if "line" in printed:
         return msgspec.convert(printed, BadLine)
+    if "done" not in printed and "steps" not in printed:
+        return msgspec.convert(printed, IntroducedLine)
     if "done" not in printed:
         return msgspec.convert(printed, ReplayDone)
     for group in printed["groups"]:
