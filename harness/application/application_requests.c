@@ -103,9 +103,18 @@ static bool instance_is_ready(struct library_world *world, int number) {
     return status > 0 && status < REFUSED_FROM;
 }
 
+/* What recognises scripts has to see their texts, which only a server that has none of them is told. */
+static void scripts_forget(struct library_world *world) {
+    for (int number = 0; number < LIBRARY_CLIENTS; number++)
+        if (world->clients[number].runs) return;
+    for (int node = 0; node < world->settings.nodes; node++)
+        if (world->servers[node].kind == &REDIS_KIND) node_scripts_forget(&world->servers[node].node);
+}
+
 bool application_begin(struct library_world *world, int number) {
     const struct application *application = application_of(world);
     int64_t until_ns = shared_page_mono_ns(world->page) + START_LIMIT_MS * CLOCK_NS_PER_MS;
+    scripts_forget(world);
     if (!library_doors_open(world, number) || !library_program_start(world, number)) return false;
     world->clients[number].has_played = false;
     while (!instance_is_ready(world, number)) {
