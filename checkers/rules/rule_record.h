@@ -1,5 +1,5 @@
 /* What the rules of applications read: the requests of one schedule, and what each did to locks and data, in the order
- * in which the servers did it. Decision 0139; docs/application-rules.md has each rule's definition. */
+ * in which the servers did it. Decision 0149; docs/application-rules.md has each rule's definition. */
 #pragma once
 
 #include <stddef.h>
