@@ -275,6 +275,19 @@ static bool application_offer(struct library_world *world) {
     return true;
 }
 
+/* Exchanges first: nearly all mistakes around a lock need one other request at one moment. The usual course finds what
+ * timers bring about. Half of the turns have faults, one of them rare kinds: new instances take longer than schedules.
+ */
+static const struct portfolio_turn EXCHANGES[] = {
+    {STRATEGY_EXCHANGE, FAULTS_NONE, false}, {STRATEGY_EXCHANGE, FAULTS_NONE, false},
+    {STRATEGY_UNIFORM, FAULTS_NONE, false},  {STRATEGY_EXCHANGE, FAULTS_SOME, true},
+    {STRATEGY_PCT, FAULTS_NONE, false},      {STRATEGY_UNIFORM, FAULTS_SOME, true},
+    {STRATEGY_EXCHANGE, FAULTS_NONE, false}, {STRATEGY_USUAL, FAULTS_SOME, true},
+    {STRATEGY_UNIFORM, FAULTS_NONE, false},  {STRATEGY_PCT, FAULTS_SOME, false},
+    {STRATEGY_EXCHANGE, FAULTS_SOME, false}, {STRATEGY_USUAL, FAULTS_NONE, false},
+    {STRATEGY_EXCHANGE, FAULTS_NONE, false}, {STRATEGY_UNIFORM, FAULTS_RARE, false},
+};
+
 const struct hosted_protocol APPLICATION_PROTOCOL = {
     .program_title = "instance ",
     .property_count = APPLICATION_PROPERTIES,
@@ -292,5 +305,8 @@ const struct hosted_protocol APPLICATION_PROTOCOL = {
     .introduce = application_introduce,
     .keep = application_keep,
     .describe = application_describe,
+    .portfolio = EXCHANGES,
+    .portfolio_turns = sizeof EXCHANGES / sizeof EXCHANGES[0],
+    .usual_courses = 1,
     .acts_between = true,
 };

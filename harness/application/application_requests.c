@@ -185,6 +185,21 @@ static json_t *alone_json(const struct application *application) {
     return json_pack("{s:o,s:o}", "requests", requests, "accesses", application_wire_json(&application->wire));
 }
 
+/* What warnings are about happens around the messages that show it: exchanges are aimed there. */
+static void warnings_aim(struct library_world *world) {
+    const struct application *application = application_of(world);
+    struct search_world *search = &world->search;
+    search->exchange_aim_count = 0;
+    for (int each = 0; each < application->warnings.count; each++) {
+        const struct rule_finding *warning = &application->warnings.of[each];
+        const size_t places[] = {warning->event, warning->other};
+        for (int place = 0; place < 4 && search->exchange_aim_count < EXCHANGE_AIMS; place++) {
+            uint64_t sort = application->wire.sorts[places[place / 2]];
+            if (sort) search->exchange_aims[search->exchange_aim_count++] = library_situation(place % 2 > 0, sort);
+        }
+    }
+}
+
 static bool is_new(const struct library_world *world) {
     for (int number = 0; number < application_of(world)->instances; number++)
         if (!world->clients[number].has_played) return true;
@@ -225,6 +240,7 @@ bool application_begun(struct library_world *world, uint64_t seed) {
         for (int number = 0; number < application->instances; number++)
             if (!instance_warm_up(world, number)) return false;
         application_rules_judge(&application->wire.record, &application->warnings);
+        warnings_aim(world);
         json_decref(application->alone);
         application->alone = alone_json(application);
     }

@@ -140,9 +140,12 @@ static void link_executed(void *context, const struct library_link *link, struct
     int request = ring_take(session->spoken, &session->spoken_first, session->spoken_end);
     ring_add(session->executed, &session->executed_first, &session->executed_end, request);
     int64_t before = wire_session_statements(session->wire);
+    uint64_t sort = link->requests.messages[0].sort;
     /* An event of the request itself comes before it is known how many statements it has. */
-    for (int64_t each = before + 1; each <= before + WIRE_MESSAGES / 2; each++)
+    for (int64_t each = before + 1; each <= before + WIRE_MESSAGES / 2; each++) {
         session->statements[each % WIRE_MESSAGES] = request;
+        session->sorts[each % WIRE_MESSAGES] = sort;
+    }
     wire_session_request(session->wire, bytes, wire_now_ns(wire));
 }
 
@@ -189,6 +192,8 @@ static void wire_event_take(void *context, const struct wire_event *event) {
     rule_record_event(&wire->record, event, request, session ? session->client : 0);
     wire->places = grown(wire->places, wire->record.count, &wire->place_room, sizeof *wire->places);
     wire->places[wire->record.count - 1] = wire->world->event_count;
+    wire->sorts = grown(wire->sorts, wire->record.count, &wire->sort_room, sizeof *wire->sorts);
+    wire->sorts[wire->record.count - 1] = session ? session->sorts[event->statement % WIRE_MESSAGES] : 0;
 }
 
 /* --- its life --- */
@@ -226,6 +231,7 @@ void application_wire_close(struct application_wire *wire) {
         if (wire->recognisers[node]) recogniser_close(wire->recognisers[node]);
     rule_record_free(&wire->record);
     free(wire->places);
+    free(wire->sorts);
 }
 
 void application_wire_begin(struct application_wire *wire) {

@@ -21,6 +21,7 @@ struct observed_session {
     int spoken[WIRE_MESSAGES], executed[WIRE_MESSAGES]; /* rings: sent and not executed, executed and not delivered */
     unsigned spoken_first, spoken_end, executed_first, executed_end;
     int statements[WIRE_MESSAGES]; /* the request of a statement, by its number */
+    uint64_t sorts[WIRE_MESSAGES]; /* of the message that a statement came with (struct queued_message) */
     int request;                   /* of the last message */
 };
 
@@ -42,8 +43,10 @@ struct application_wire {
     struct observed_table tables[WIRE_TABLES];
     int table_count;
     struct rule_record record;
-    size_t *places; /* owned: of each event of the record, the number of the world's events before it */
-    size_t place_room;
+    /* Owned, of each event of the record: the number of the world's events before it, and the sort of its message. */
+    size_t *places;
+    uint64_t *sorts;
+    size_t place_room, sort_room;
     int requests[LIBRARY_CLIENTS][WORKLOAD_THREADS]; /* that are under way; NO_REQUEST */
     int cause;                                       /* the request for which something has just happened */
     int64_t cause_ns;                                /* when: it is no cause of what happens later */

@@ -120,7 +120,7 @@ static bool port_take(char *port, struct explore_arguments *arguments) {
 }
 
 static bool strategy_take(char *name, struct explore_arguments *arguments) {
-    static const char *const NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "portfolio"};
+    static const char *const NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "exchange", "portfolio"};
     enum { STRATEGY_NAMES = sizeof NAMES / sizeof NAMES[0] };
     unsigned each = 0;
     while (each < STRATEGY_NAMES && strcmp(name, NAMES[each]) != 0) each++;

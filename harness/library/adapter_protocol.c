@@ -12,6 +12,15 @@ _Static_assert((int)PROMISES <= (int)SEARCH_PROPERTIES, "each promise is a prope
 enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL_LEAST = 2, PROTOCOL = 3 };
 enum { WARM_UP_TRIES = 3 };
 
+/* The usual course, mostly the usual course, and PCT in turn; each without faults, with faults, with aimed ones, and
+ * with faults. Two of the last turns have rare kinds: new programs cost more than a schedule. The usual course finds
+ * what a workload alone brings about, and its stories are the shortest. */
+static const struct portfolio_turn PORTFOLIO[] = {
+    {STRATEGY_USUAL, FAULTS_NONE, false}, {STRATEGY_UNIFORM, FAULTS_NONE, false}, {STRATEGY_PCT, FAULTS_NONE, false},
+    {STRATEGY_USUAL, FAULTS_SOME, false}, {STRATEGY_UNIFORM, FAULTS_SOME, false}, {STRATEGY_PCT, FAULTS_SOME, false},
+    {STRATEGY_USUAL, FAULTS_SOME, true},  {STRATEGY_UNIFORM, FAULTS_SOME, true},  {STRATEGY_PCT, FAULTS_SOME, true},
+    {STRATEGY_USUAL, FAULTS_RARE, false}, {STRATEGY_UNIFORM, FAULTS_RARE, false}, {STRATEGY_PCT, FAULTS_SOME, false}};
+
 static const char *adapter_program(const struct library_world *world, int client) {
     (void)client;
     return world->settings.program;
@@ -285,4 +294,6 @@ const struct hosted_protocol ADAPTER_PROTOCOL = {
     .introduce = adapter_introduce,
     .keep = adapter_keep,
     .describe = adapter_describe,
+    .portfolio = PORTFOLIO,
+    .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
 };

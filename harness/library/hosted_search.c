@@ -12,15 +12,6 @@ enum { HORIZON = 80, DEVIATES_OF = 4 };
 _Static_assert((int)LIBRARY_CHOICES <= (int)SEARCH_CHOICES, "all steps fit into a search's list");
 _Static_assert((int)LIBRARY_CLIENTS *LIBRARY_LINKS <= (int)SEARCH_TARGETS, "all targets fit into a search's list");
 
-/* The usual course, mostly the usual course, and PCT in turn; each without faults, with faults, with aimed ones, and
- * with faults. Two of the last turns have rare kinds: new programs cost more than a schedule. The usual course finds
- * what a workload alone brings about, and its stories are the shortest. */
-static const struct portfolio_turn PORTFOLIO[] = {
-    {STRATEGY_USUAL, FAULTS_NONE, false}, {STRATEGY_UNIFORM, FAULTS_NONE, false}, {STRATEGY_PCT, FAULTS_NONE, false},
-    {STRATEGY_USUAL, FAULTS_SOME, false}, {STRATEGY_UNIFORM, FAULTS_SOME, false}, {STRATEGY_PCT, FAULTS_SOME, false},
-    {STRATEGY_USUAL, FAULTS_SOME, true},  {STRATEGY_UNIFORM, FAULTS_SOME, true},  {STRATEGY_PCT, FAULTS_SOME, true},
-    {STRATEGY_USUAL, FAULTS_RARE, false}, {STRATEGY_UNIFORM, FAULTS_RARE, false}, {STRATEGY_PCT, FAULTS_SOME, false}};
-
 /* --- a schedule --- */
 
 static void hosted_workload_draw(struct search_world *search, struct workload *workload, uint64_t seed) {
@@ -106,14 +97,17 @@ static struct choice hosted_step_draw(const struct search_world *search, struct 
     return (struct choice){kind, who, 0};
 }
 
-/* Messages that ask for the same are one situation, and the answers to them another one. */
+uint64_t library_situation(bool is_answer, uint64_t sort) {
+    uint64_t name = mix(is_answer, sort);
+    return name ? name : 1;
+}
+
 static uint64_t hosted_situation(const struct search_world *search, struct choice step) {
     if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return 0;
     const struct library_link *link = library_link_look(library_world_of(search)->clients, step.who);
     if (!link) return 0;
     bool is_answer = step.kind == CHOICE_ANSWER;
-    uint64_t name = mix(is_answer, is_answer ? link->asked_sort : link->requests.messages[0].sort);
-    return name ? name : 1;
+    return library_situation(is_answer, is_answer ? link->asked_sort : link->requests.messages[0].sort);
 }
 
 static struct choice hosted_aimed(const struct search_world *search, struct choice fault, struct choice step) {
@@ -239,8 +233,9 @@ void library_search_make(struct library_world *world, const struct library_setti
                                           .property_name = settings->protocol->property_name,
                                           .steps_most = LIBRARY_STEPS_MOST,
                                           .lease_ms = settings->lease_ms,
-                                          .portfolio = PORTFOLIO,
-                                          .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
+                                          .portfolio = settings->protocol->portfolio,
+                                          .portfolio_turns = settings->protocol->portfolio_turns,
+                                          .usual_courses = settings->protocol->usual_courses,
                                           .deviates_of = DEVIATES_OF,
                                           .horizon = HORIZON,
                                           .has_programs = true};

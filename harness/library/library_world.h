@@ -58,6 +58,9 @@ struct hosted_protocol {
     void (*keep)(struct library_world *world);
     /* Adds the evidence of the last schedule, or of the one that was kept. */
     void (*describe)(const struct library_world *world, bool kept, json_t *result);
+    const struct portfolio_turn *portfolio;
+    int portfolio_turns;
+    int usual_courses; /* before a search */
     bool acts_between; /* programs may have something to do between schedules */
 };
 
@@ -186,6 +189,8 @@ void library_world_close(struct library_world *world);
 /* Makes world->search of a world that has these settings and need not be open. Its properties are promises of
  * libraries; its places are the calls that struck clients were making. */
 void library_search_make(struct library_world *world, const struct library_settings *settings);
+/* Messages that ask for the same - that have the same sort - are one situation, and the answers to them another one. */
+uint64_t library_situation(bool is_answer, uint64_t sort);
 
 /* Ends the programs: the next schedule begins a session. */
 void library_session_end(struct library_world *world);
