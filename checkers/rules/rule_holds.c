@@ -21,7 +21,7 @@ static struct rule_hold *hold_add(struct rule_pass *pass) {
     return &pass->holds[pass->count++];
 }
 
-static int64_t lease_end_ns(const struct wire_event *event) {
+static int64_t lease_ends_ns(const struct wire_event *event) {
     return event->lease_ms > 0 ? event->answered_ns + event->lease_ms * NS_PER_MS : INT64_MAX;
 }
 
@@ -49,7 +49,7 @@ static void granted_note(struct rule_pass *pass, size_t at) {
                                          .session = event->wire.session,
                                          .granted = at,
                                          .released = SIZE_MAX,
-                                         .ends_ns = lease_end_ns(&event->wire)};
+                                         .ends_ns = lease_ends_ns(&event->wire)};
 }
 
 static void event_note(struct rule_pass *pass, size_t at) {
@@ -60,7 +60,7 @@ static void event_note(struct rule_pass *pass, size_t at) {
         if (!event->reenters) granted_note(pass, at);
         return;
     case LOCK_EXTENDED:
-        if ((hold = hold_of(pass, event, at)) != NULL) hold->ends_ns = lease_end_ns(event);
+        if ((hold = hold_of(pass, event, at)) != NULL) hold->ends_ns = lease_ends_ns(event);
         return;
     case LOCK_RELEASED:
         if (event->reenters || (hold = hold_of(pass, event, at)) == NULL) return;

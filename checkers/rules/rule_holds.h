@@ -1,7 +1,7 @@
 /* Who holds which lock when, as far as a record shows; and what rules ask of it. */
 #pragma once
 
-#include "checkers/rules/application_rules.h"
+#include "checkers/rules/rule_finding.h"
 
 /* From the event `granted` to before the event `released`. */
 struct rule_hold {
@@ -50,7 +50,7 @@ bool same_object(const struct wire_event *one, const struct wire_event *other);
  * event `since`. */
 bool row_is_locked(const struct rule_pass *pass, int request, const struct wire_event *access, size_t since,
                    size_t event);
-/* The last event before this one in which the request has read this data; SIZE_MAX: it has not. */
+/* The last event before this one in which the request has read this data; SIZE_MAX: it has read none of it. */
 size_t read_before(const struct rule_pass *pass, size_t event);
 /* The commit of the transaction that an event is in; SIZE_MAX: it has none, or was rolled back. */
 size_t commit_of(const struct rule_pass *pass, size_t event);

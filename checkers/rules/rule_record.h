@@ -19,7 +19,8 @@ struct rule_request {
 /* An event of a session, and the request that brought it about. */
 struct rule_event {
     struct wire_event wire; /* its texts are the record's */
-    int request;            /* its place among the requests; NO_REQUEST: of none, or it is not known of which */
+    int request;            /* its place among the requests; NO_REQUEST: it belongs to none, or nobody knows to
+                               which */
     int instance;
 };
 

@@ -1,5 +1,5 @@
-/* A lock that is given back before the transaction is committed that wrote under it: whoever gets the lock then reads
- * what was there before. */
+/* A lock that is given back before the transaction is committed that wrote under it. The next holder reads what was
+ * there before. */
 #include <stdint.h>
 
 #include "checkers/rules/rule_list.h"

@@ -1,4 +1,4 @@
-/* Two requests that write the same data and hold no common lock, of which one writes what it has computed from what it
+/* Two requests that write the same data and hold no common lock. One of them writes what it has computed from what it
  * read: the other's effect is lost when it falls in between. As the locksets of Eraser, with two differences: a request
  * is a thread, and data that only one request has written, or that others only read, accuse nobody. */
 #include <stdint.h>
@@ -62,7 +62,7 @@ static bool have_common_lock(const struct rule_pass *pass, const struct rule_upd
     return false;
 }
 
-static const char *lock_of(const struct rule_pass *pass, const struct rule_update *update) {
+static const char *update_lock(const struct rule_pass *pass, const struct rule_update *update) {
     for (size_t each = 0; each < pass->count; each++)
         if (holds_at_both(&pass->holds[each], update)) return pass->holds[each].object;
     return "no lock";
@@ -79,8 +79,8 @@ static void updates_collide(struct rule_pass *pass, const struct rule_update *on
         pass, RULE_UNPROTECTED_WRITE, one->write, other->write,
         "%s wrote %.100s, which it had read before, under %.80s, and %s wrote it under %.80s: they have no lock in "
         "common",
-        request_write_name(pass, one->request, who), record->events[one->write].wire.object, lock_of(pass, one),
-        request_write_name(pass, other->request, by), lock_of(pass, other));
+        request_write_name(pass, one->request, who), record->events[one->write].wire.object, update_lock(pass, one),
+        request_write_name(pass, other->request, by), update_lock(pass, other));
 }
 
 void look_unprotected_write(struct rule_pass *pass) {

@@ -355,7 +355,7 @@ static void answer_describe(const struct http_answer *answer, char text[64]) {
     text[length] = '\0';
 }
 
-static enum outcome outcome_of(int status) {
+static enum outcome outcome_of_status(int status) {
     if (status == 0 || status >= FAILED_FROM) return OUTCOME_UNKNOWN;
     return status >= REFUSED_FROM ? OUTCOME_REFUSED : OUTCOME_OK;
 }
@@ -367,7 +367,7 @@ static bool thread_hear(struct library_world *world, int client, int thread) {
     enum http_progress progress = http_exchange_hear(exchange);
     if (progress == HTTP_WAITS) return false;
     answer_describe(&exchange->answer, text);
-    enum outcome outcome = progress == HTTP_DONE ? outcome_of(exchange->answer.status) : OUTCOME_UNKNOWN;
+    enum outcome outcome = progress == HTTP_DONE ? outcome_of_status(exchange->answer.status) : OUTCOME_UNKNOWN;
     if (world->clients[client].threads[thread].asked)
         answer_add(world, client, thread, outcome, progress == HTTP_DONE ? text : "the connection ended");
     http_exchange_close(exchange);

@@ -85,7 +85,7 @@ static int ring_take(const int ring[WIRE_MESSAGES], unsigned *first, unsigned en
 
 /* --- which request is behind a message --- */
 
-static bool is_under_way(const struct application_wire *wire, int client, int request) {
+static bool request_is_under_way(const struct application_wire *wire, int client, int request) {
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++)
         if (request != NO_REQUEST && wire->requests[client][thread] == request) return true;
     return false;
@@ -108,7 +108,7 @@ static bool waits_for_answer(const struct application_wire *wire, int request) {
     return false;
 }
 
-/* The only request under way at this instance that waits for no answer; NO_REQUEST: there are none, or several. */
+/* The only request under way at this instance that waits for no answer; NO_REQUEST: none does, or several do. */
 static int only_one_that_runs(const struct application_wire *wire, int client) {
     int found = NO_REQUEST;
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++) {
@@ -122,7 +122,7 @@ static int only_one_that_runs(const struct application_wire *wire, int client) {
 
 static int request_behind(const struct application_wire *wire, int client) {
     bool is_now = wire->cause_ns == wire_now_ns(wire);
-    return is_now && is_under_way(wire, client, wire->cause) ? wire->cause : only_one_that_runs(wire, client);
+    return is_now && request_is_under_way(wire, client, wire->cause) ? wire->cause : only_one_that_runs(wire, client);
 }
 
 static void link_spoken(void *context, const struct library_link *link) {

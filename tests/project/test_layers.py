@@ -119,8 +119,16 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("jansson.h",),
     ),
+    "checkers/rules": (("harness/recogniser/wire_event.h",), ()),
     "harness/application": (
-        ("harness/library", "harness/library_service", "harness/scheduler", "harness/search"),
+        (
+            "checkers/rules",
+            "harness/recogniser/recogniser.h",
+            "harness/library",
+            "harness/library_service",
+            "harness/scheduler",
+            "harness/search",
+        ),
         ("jansson.h",),
     ),
     "harness/library": (
@@ -267,6 +275,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "zoo",
     ),
     "cli": (
+        "application",
         "attach",
         "base",
         "campaigns",

@@ -23,7 +23,7 @@ SERVERS = {
 
 
 @dataclass(frozen=True)
-class Starter:
+class StarterFile:
     kind: str  # "a Spring Boot service"
     text: str
 
@@ -38,7 +38,7 @@ class Guess:
     ready: str = "/health"
 
 
-def starter_application(directory: Path) -> Starter:
+def starter_application(directory: Path) -> StarterFile:
     """UsageError if nothing in the directory says what it is."""
     for name, guess in KINDS.items():
         if (directory / name).is_file():
@@ -47,7 +47,7 @@ def starter_application(directory: Path) -> Starter:
     raise UsageError(f"{directory} has none of {', '.join(KINDS)}: name the directory of the application")
 
 
-def _starter(guess: Guess, needs: str) -> Starter:
+def _starter(guess: Guess, needs: str) -> StarterFile:
     used = [name for name, words in USES.items() if words.search(needs)] or list(SERVERS)
     environment = {name: value for name, value in guess.environment.items() if _is_for(value, used)}
     text = text_template(TEMPLATE).render(
@@ -59,7 +59,7 @@ def _starter(guess: Guess, needs: str) -> Starter:
         servers=[SERVERS[name] for name in used],
         check='sql = "select remaining from users where id = 1"' if "postgres" in used else 'redis = "GET remaining"',
     )
-    return Starter(guess.kind, text)
+    return StarterFile(guess.kind, text)
 
 
 def _is_for(value: str, used: list[str]) -> bool:

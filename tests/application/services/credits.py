@@ -15,7 +15,7 @@ keys = redis.Redis.from_url(os.environ["REDIS_URL"])
 
 def consume(cursor: "psycopg2.extensions.cursor") -> int:
     cursor.execute("SELECT remaining FROM users WHERE id = 1" + (" FOR UPDATE" if MODE == "row" else ""))
-    (remaining,) = cursor.fetchone()
+    remaining = int(cursor.fetchone()[0])
     cursor.execute("UPDATE users SET remaining = %s WHERE id = 1", (remaining - 1,))
     return remaining - 1
 

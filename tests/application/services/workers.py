@@ -14,7 +14,7 @@ keys = redis.Redis.from_url(os.environ["REDIS_URL"], decode_responses=True)
 def work() -> None:
     while True:
         job = keys.lpop("jobs") if os.environ["MODE"] == "pop" else keys.lindex("jobs", 0)
-        if job:
+        if isinstance(job, str):
             keys.hincrby("done", job, 1)
             if os.environ["MODE"] == "look":
                 keys.lrem("jobs", 1, job)

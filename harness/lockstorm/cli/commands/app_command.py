@@ -28,7 +28,7 @@ def app_command() -> None:
 @app_command.command("init")
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("."))
 @path_option("-o", "output", help=f"File to write.  [default: DIRECTORY/{USUAL_FILE}]")
-def init_command(directory: Path, output: Path | None) -> int:
+def app_init(directory: Path, output: Path | None) -> int:
     """Write a commented description of the application in DIRECTORY, by what is there: pom.xml, package.json,
     pyproject.toml, manage.py, go.mod.
 
@@ -47,7 +47,7 @@ def init_command(directory: Path, output: Path | None) -> int:
 @app_command.command("check")
 @click.argument("file", type=click.Path(path_type=Path), default=Path(USUAL_FILE))
 @json_option
-def check_command(file: Path, as_json: bool) -> int:
+def app_check(file: Path, as_json: bool) -> int:
     """Start the application once, send each request alone, and show what it did: locks, transactions, rows; and warn of
     what can go wrong when two requests meet.
 
