@@ -119,6 +119,13 @@ void postgres_talk_end(struct postgres_talk *talk, int64_t at_ns);
 /* Adds a value of the wire as text. `type`: its oid, 0: not known; binary values of unusual types are \xHEX. */
 void postgres_value_add(struct short_text *text, struct span value, uint32_t type, bool is_binary);
 
+/* --- postgres_time.c --- */
+
+/* "30 s", "00:00:30.5"; -1: it is not such a text. */
+int64_t postgres_interval_ms(struct span text);
+/* From one timestamp to a later one of the same zone; -1: they are not such texts. */
+int64_t postgres_timestamps_apart_ms(struct span from, struct span to);
+
 /* --- postgres_events.c --- */
 
 /* A statement goes to the server; `bound` may be NULL. */

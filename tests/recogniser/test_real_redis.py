@@ -87,13 +87,14 @@ def test_the_lock_of_redis_py(recording: Recording, protocol: int) -> None:
 def test_a_pipeline_that_is_a_transaction(recording: Recording) -> None:
     one, two = recording.client(), recording.client()
     with one.pipeline() as pipeline:
-        pipeline.watch("stock")
+        pipeline.watch("stock")  # type: ignore[no-untyped-call]
         pipeline.get("stock")
         pipeline.multi()
-        pipeline.set("stock", 4).incr("sold")
+        pipeline.set("stock", 4)
+        pipeline.incr("sold")
         pipeline.execute()
     with two.pipeline() as pipeline:
-        pipeline.watch("stock")
+        pipeline.watch("stock")  # type: ignore[no-untyped-call]
         one.set("stock", 9)
         pipeline.multi()
         pipeline.set("stock", 3)
@@ -114,7 +115,7 @@ def test_a_pipeline_that_is_a_transaction(recording: Recording) -> None:
 
 def test_messages_on_channels_are_no_answers(recording: Recording) -> None:
     one, two = recording.client(), recording.client()
-    listener = one.pubsub()
+    listener = one.pubsub()  # type: ignore[no-untyped-call]
     listener.subscribe("channel")
     assert listener.get_message(timeout=5)
     two.publish("channel", "x")

@@ -553,8 +553,9 @@ static struct lua_answer lua_answer_of(const struct lua_state *state, struct lua
 }
 
 void lua_run(const struct lua_call *call, struct lua_run *run) {
-    struct lua_state *state = calloc(1, sizeof *state);
+    struct lua_state *state = malloc(sizeof *state);
     if (!state) abort();
+    memset(state, 0, offsetof(struct lua_state, names));
     *run = (struct lua_run){0};
     state->call = call;
     state->run = run;
