@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -35,6 +36,22 @@ static bool is_called_lock(const char *table) {
 }
 
 bool postgres_is_lease_table(const struct postgres_talk *talk, const char *table) {
+    static const char *const KNOWN[] = {"shedlock", "int_lock", NULL};
+    for (const char *const *known = KNOWN; *known; known++)
+        if (strcasecmp(table, *known) == 0) return true;
+    const struct recogniser *recogniser = talk->session->recogniser;
+    return text_table_find(&recogniser->lock_keys, text_span(table)) ||
+           hint_find(recogniser, HINT_TABLE, text_span(table));
+}
+
+/* From now on, reads of the table concern locks. */
+static void lease_table_note(const struct postgres_talk *talk, const char *table) {
+    char *kept = strdup(table);
+    if (!kept) abort();
+    text_table_put(&talk->session->recogniser->lock_keys, text_span(table), kept);
+}
+
+static bool may_have_leases(const struct postgres_talk *talk, const char *table) {
     return is_called_lock(table) || hint_find(talk->session->recogniser, HINT_TABLE, text_span(table));
 }
 
@@ -179,11 +196,15 @@ struct lease_row postgres_lease_read(const struct postgres_talk *talk, const str
     struct lease_row lease = {.action = NO_LEASE, .lease_ms = -1};
     const struct sql_statement *sql = bound->prepared->sql;
     if (sql->main < 0 || !sql->tables[sql->main].is_written) return lease;
-    if (!postgres_is_lease_table(talk, sql->tables[sql->main].name)) return lease;
+    if (!may_have_leases(talk, sql->tables[sql->main].name)) return lease;
     lease.action = lease_action_of(sql);
     if (lease.action == NO_LEASE || lease.action == LEASE_NOT_CLEAR) return lease;
     lease.lease_ms = lease_length_ms(bound);
-    if (lease_name(talk, bound, lease.object)) owner_copy(bound, lease.owner);
-    else lease.action = LEASE_NOT_CLEAR;
+    if (!lease_name(talk, bound, lease.object)) {
+        lease.action = LEASE_NOT_CLEAR;
+        return lease;
+    }
+    owner_copy(bound, lease.owner);
+    lease_table_note(talk, sql->tables[sql->main].name);
     return lease;
 }

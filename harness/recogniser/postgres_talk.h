@@ -11,6 +11,7 @@
 enum {
     PREPARED_MOST = 1 << 10,  /* statements, and portals, that have a name */
     STATEMENT_MOST = 1 << 16, /* bytes of a text that is read */
+    QUERY_STATEMENTS = 256,   /* in one message */
     PARAMETERS_MOST = 1 << 10,
     VALUE_MOST = 2048, /* bytes of a parameter that are kept */
     FORMATS_MOST = 64,
@@ -180,7 +181,7 @@ struct lease_row {
 };
 /* Whether the statement is about a row that is a lock; also fills in what it says of it. */
 struct lease_row postgres_lease_read(const struct postgres_talk *talk, const struct bound_statement *bound);
-/* Whether the table has such rows. */
+/* Whether the table is known to have such rows. */
 bool postgres_is_lease_table(const struct postgres_talk *talk, const char *table);
 
 /* --- postgres_transaction.c --- */

@@ -167,7 +167,9 @@ void redis_lock_hand(const struct redis_talk *talk, const struct redis_request *
     event.reenters = like->reenters;
     char before[OWNER_ROOM];
     memcpy(before, lock_key_owner(talk, object), sizeof before);
-    if (kind == LOCK_GRANTED && *event.owner && strcmp(before, event.owner) == 0) event.reenters = true;
+    /* A script may grant what its owner has; NX only what nobody has. */
+    if (kind == LOCK_GRANTED && request->plan && *event.owner && strcmp(before, event.owner) == 0)
+        event.reenters = true;
     if (kind == LOCK_ASKED || kind == LOCK_REFUSED) lock_key_note(talk, object, before);
     if (kind == LOCK_GRANTED) lock_key_note(talk, object, event.owner);
     if (kind == LOCK_RELEASED && !event.reenters) lock_key_note(talk, object, NULL);

@@ -10,6 +10,8 @@ A case is a block of lines; blank lines separate cases.
     1 closes
     = 1 1 lock-asked "redis ..."             the next event, as build/tests/recognise prints it
 
+Bytes of either service in hexadecimal: bytes 0000000804d2162f.
+
 A command of Redis is words as a shell splits them; commands in one message stand between " | ". @NAME is the text of
 tests/recogniser/scripts/NAME.lua, and #NAME its SHA1. A reply is OK, nil, :1, 'text' (or "text"), -ERR what, [a, list],
 >[a, push].
@@ -42,6 +44,7 @@ class WrittenSession:
     service: str
     lines: list[str] = field(default_factory=list)  # for build/tests/recognise
     events: list[str] = field(default_factory=list)  # that are right
+    has_bytes: bool = False  # it may not be of the service's protocol
 
 
 def written_sessions(text: str) -> Iterator[WrittenSession]:
@@ -66,6 +69,7 @@ def _session(lines: list[str]) -> WrittenSession:
         elif found := re.match(r"(\d+)([<>]) ?(.*)", line):
             name, way, said = found.groups()
             coded = encoded(service, way, said)
+            session.has_bytes |= said.startswith("bytes ")
             session.lines.append(f"{way} {name} {number * STEP_NS} {coded.hex()}")
         elif found := re.fullmatch(r"(\d+) closes", line):
             session.lines.append(f"close {found[1]} {number * STEP_NS}")
@@ -75,6 +79,8 @@ def _session(lines: list[str]) -> WrittenSession:
 
 
 def encoded(service: str, way: str, text: str) -> bytes:
+    if text.startswith("bytes "):
+        return bytes.fromhex(text.partition(" ")[2])
     parts = re.split(r" \| ", text)
     if service == "redis":
         return b"".join(redis_command(part) if way == ">" else redis_reply(part) for part in parts)
