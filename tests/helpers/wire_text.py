@@ -5,6 +5,7 @@ A case is a block of lines; blank lines separate cases.
     case: a key with NX and a lease          its title
     redis                                    the service, and perhaps settings: "postgres database=shop"
     table 1001 users id                      as build/tests/recognise takes it; also "hint ..."
+    script NAME                              the server had the script tests/recogniser/scripts/NAME.lua before
     1> SET user:1:lock ab12 NX PX 30000      session 1 asks; every line is 1 ms later than the one before
     1< OK                                    it is answered
     1 closes
@@ -66,6 +67,8 @@ def _session(lines: list[str]) -> WrittenSession:
             session.events.append(line[2:])
         elif line.startswith(("table ", "hint ")):
             session.lines.append(line)
+        elif line.startswith("script "):
+            session.lines.append(f"script {_word('@' + line.split()[1]).hex()}")
         elif found := re.match(r"(\d+)([<>]) ?(.*)", line):
             name, way, said = found.groups()
             coded = encoded(service, way, said)
