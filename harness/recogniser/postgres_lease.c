@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "harness/recogniser/postgres_talk.h"
+#include "harness/recogniser/text/time_text.h"
 
 /* Rows that are locks: a row says who holds the lock, and until when. Known are the tables of ShedLock (shedlock: name,
  * lock_until, locked_at, locked_by), of Spring Integration (int_lock: lock_key, region, client_id, expired_after), and
@@ -185,11 +186,11 @@ static int64_t lease_length_ms(const struct bound_statement *bound) {
     for (int at = expiry.to - 1; at > expiry.from; at--) {
         if (!sql_token_is(&sql->tokens.list[at], "+")) continue;
         bool is_text = lease_text(&to, bound, (struct sql_value){at + 1, expiry.to}) && !to.cut;
-        return is_text ? postgres_interval_ms(text_span(texts[0])) : -1;
+        return is_text ? interval_text_ms(text_span(texts[0])) : -1;
     }
     if (!column_that(sql, is_beginning, &beginning)) return -1;
     bool are_texts = lease_text(&to, bound, expiry) && lease_text(&from, bound, beginning) && !to.cut && !from.cut;
-    return are_texts ? postgres_timestamps_apart_ms(text_span(texts[1]), text_span(texts[0])) : -1;
+    return are_texts ? timestamp_texts_apart_ms(text_span(texts[1]), text_span(texts[0])) : -1;
 }
 
 struct lease_row postgres_lease_read(const struct postgres_talk *talk, const struct bound_statement *bound) {

@@ -98,7 +98,7 @@ struct postgres_talk {
     int64_t row_count;
     char answers[SQL_ADVISORY_CALLS]; /* of advisory calls: 't', 'f', or 0 */
     struct wire_moment last;          /* the statement that was answered last */
-    char refused[6];                  /* SQLSTATE of the last error */
+    char refused[24];                 /* SQLSTATE of the last error, or why a statement was skipped */
 
     enum wire_isolation isolation; /* of transactions to come */
     struct transaction_state asked, answered;
@@ -119,13 +119,6 @@ void postgres_talk_end(struct postgres_talk *talk, int64_t at_ns);
 
 /* Adds a value of the wire as text. `type`: its oid, 0: not known; binary values of unusual types are \xHEX. */
 void postgres_value_add(struct short_text *text, struct span value, uint32_t type, bool is_binary);
-
-/* --- postgres_time.c --- */
-
-/* "30 s", "00:00:30.5"; -1: it is not such a text. */
-int64_t postgres_interval_ms(struct span text);
-/* From one timestamp to a later one of the same zone; -1: they are not such texts. */
-int64_t postgres_timestamps_apart_ms(struct span from, struct span to);
 
 /* --- postgres_events.c --- */
 

@@ -389,13 +389,17 @@ static void error_answer(struct postgres_talk *talk, struct wire_reader *reader,
         struct span text = wire_text(reader);
         if (is_state && state.length == 0) short_text_add(&state, text);
     }
-    struct postgres_step *step = talk->step_count > 0 ? step_at(talk, 0) : NULL;
-    if (step && step->kind == STEP_STATEMENT) {
-        step->moment.answered_ns = at_ns;
-        postgres_statement_failed(talk, step->moment, step->bound);
-    }
+    char first[sizeof talk->refused];
+    memcpy(first, talk->refused, sizeof first);
     /* What could not be parsed is not prepared, nor is anything that is skipped: a later Bind would fail, too. */
-    while (talk->step_count > 0 && step_at(talk, 0)->kind != STEP_READY) step_drop(talk);
+    while (talk->step_count > 0 && step_at(talk, 0)->kind != STEP_READY) {
+        struct postgres_step *step = step_at(talk, 0);
+        step->moment.answered_ns = at_ns;
+        if (step->kind == STEP_STATEMENT) postgres_statement_failed(talk, step->moment, step->bound);
+        step_drop(talk);
+        strcpy(talk->refused, "skipped after an error");
+    }
+    memcpy(talk->refused, first, sizeof first);
 }
 
 /* While data is copied in, the server ignores a Sync that was sent behind Execute. */

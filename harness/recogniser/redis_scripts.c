@@ -318,7 +318,7 @@ void script_done(struct redis_talk *talk, struct redis_request *request, const s
     for (int place = 0; place < plan->lock_count && is_lock; place++) script_lock_done(talk, request, reply, place);
     if (is_lock || unknown) return;
     if (plan->role == SCRIPT_NOT_READ) {
-        redis_not_recognised(talk, request, plan->reason);
+        if (!is_error(reply) || !request->in_multi) redis_not_recognised(talk, request, plan->reason);
         return;
     }
     if (plan->hint) return;

@@ -1,10 +1,9 @@
+#include "harness/recogniser/text/time_text.h"
+
 #include <ctype.h>
-#include <string.h>
 #include <strings.h>
 
-#include "harness/recogniser/postgres_talk.h"
-
-/* Texts of timestamps and intervals, as far as leases are written with them ("Date/Time Types" of PostgreSQL). */
+#include "harness/recogniser/text/short_text.h"
 
 enum { MS_PER_S = 1000, S_PER_DAY = 86400 };
 
@@ -65,7 +64,7 @@ static int64_t unit_us(struct time_reader *reader) {
     return 0;
 }
 
-int64_t postgres_interval_ms(struct span text) {
+int64_t interval_text_ms(struct span text) {
     struct time_reader reader = {text.bytes, text.bytes + text.length};
     int64_t ms = 0, whole, thousandths;
     bool found = false;
@@ -107,7 +106,7 @@ static int64_t timestamp_ms(struct span text, struct span *zone) {
     return days_of(parts[0], parts[1], parts[2]) * S_PER_DAY * MS_PER_S + ms;
 }
 
-int64_t postgres_timestamps_apart_ms(struct span from, struct span to) {
+int64_t timestamp_texts_apart_ms(struct span from, struct span to) {
     struct span from_zone, to_zone;
     int64_t from_ms = timestamp_ms(from, &from_zone), to_ms = timestamp_ms(to, &to_zone);
     bool comparable = from_ms >= 0 && to_ms >= from_ms && spans_equal(from_zone, to_zone);
