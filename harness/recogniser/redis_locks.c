@@ -72,6 +72,8 @@ void redis_owner_copy(const struct redis_word *word, char owner[static OWNER_ROO
     struct short_text text = short_text_in(owner, OWNER_ROOM);
     short_text_add(&text, word->text);
     object_end(&text, word->hash);
+    for (size_t each = 0; each < text.length; each++)
+        if (text.bytes[each] == '\0') text.bytes[each] = ' ';
 }
 
 int64_t redis_word_number(const struct redis_request *request, int word, int64_t or) {

@@ -126,7 +126,9 @@ static void plan_fill(struct script_plan *plan, const struct lua_run *runs) {
     owner.hash = text_hash(owner.text);
     redis_owner_copy(&owner, plan->owner);
     plan->lease_ms = telling->lease_ms;
-    bool shares = runs[LOCK_IS_FREE].has_modes && touches(&runs[LOCK_IS_SHARED_BY_OTHERS]);
+    /* Readers take the lock beside others who read, and give back what they have as readers. */
+    const struct lua_run *reading = &runs[plan->role == SCRIPT_TAKES ? LOCK_IS_SHARED_BY_OTHERS : LOCK_IS_OWN_SHARED];
+    bool shares = reading->has_modes && (reading->takes || reading->gives);
     plan->mode = shares ? WIRE_SHARED : WIRE_EXCLUSIVE;
     plan->answer_count = 0;
     for (int situation = 0; situation < LUA_SITUATIONS; situation++) {

@@ -56,8 +56,8 @@ def test_answers_in_pieces_make_the_same_events(program: Path, session: WrittenS
     if session.has_bytes:
         return  # byte_queue does not hand on what is of another protocol
     lines: list[str] = []
-    settings, *said = session.lines
-    for line in [settings, *startups(session), *said]:
+    begun = next(at for at, line in enumerate(session.lines) if line[0] in "<>")
+    for line in [*session.lines[:begun], *startups(session), *session.lines[begun:]]:
         way, _, rest = line.partition(" ")
         if way not in ("<", ">"):
             lines.append(line)
