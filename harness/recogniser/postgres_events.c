@@ -330,7 +330,10 @@ static void view_done(struct statement_view *view, bool is_rollback, int64_t aff
     const struct sql_statement *sql = view->sql;
     if (transaction_done(view->talk, view->moment, sql, is_rollback)) return;
     if (sql->not_read) view_not_recognised(view, sql->not_read);
-    if (sql->verb == DOES_DISCARD_ALL) held_session_locks_end(view->talk, view->moment, "DISCARD ALL");
+    if (sql->verb == DOES_DISCARD_ALL) {
+        held_session_locks_end(view->talk, view->moment, "DISCARD ALL");
+        view->talk->isolation = view->talk->session->recogniser->settings.isolation;
+    }
     for (int each = 0; each < sql->advisory_count; each++) advisory_done(view, each);
     lease_done(view, affected);
     row_locks_done(view, sql->verb == DOES_SELECT ? view->talk->row_count : affected);

@@ -1,8 +1,10 @@
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "harness/recogniser/postgres_talk.h"
+#include "harness/recogniser/text/time_text.h"
 
 /* Rows that are locks: a row says who holds the lock, and until when. Known are the tables of ShedLock (shedlock: name,
  * lock_until, locked_at, locked_by), of Spring Integration (int_lock: lock_key, region, client_id, expired_after), and
@@ -35,6 +37,22 @@ static bool is_called_lock(const char *table) {
 }
 
 bool postgres_is_lease_table(const struct postgres_talk *talk, const char *table) {
+    static const char *const KNOWN[] = {"shedlock", "int_lock", NULL};
+    for (const char *const *known = KNOWN; *known; known++)
+        if (strcasecmp(table, *known) == 0) return true;
+    const struct recogniser *recogniser = talk->session->recogniser;
+    return text_table_find(&recogniser->lock_keys, text_span(table)) ||
+           hint_find(recogniser, HINT_TABLE, text_span(table));
+}
+
+/* From now on, reads of the table concern locks. */
+static void lease_table_note(const struct postgres_talk *talk, const char *table) {
+    char *kept = strdup(table);
+    if (!kept) abort();
+    text_table_put(&talk->session->recogniser->lock_keys, text_span(table), kept);
+}
+
+static bool may_have_leases(const struct postgres_talk *talk, const char *table) {
     return is_called_lock(table) || hint_find(talk->session->recogniser, HINT_TABLE, text_span(table));
 }
 
@@ -92,22 +110,23 @@ static bool lease_name(const struct postgres_talk *talk, const struct bound_stat
     return false;
 }
 
-/* The first column of this sort that is set or inserted; NULL: there is no such one. */
-static const char *column_that(const struct sql_statement *sql, bool (*is_of_sort)(const char *column),
-                               char room[static SQL_NAME], struct sql_value *value) {
+/* The first column of this sort that is inserted or set. */
+static bool column_that(const struct sql_statement *sql, bool (*is_of_sort)(const char *column),
+                        struct sql_value *value) {
+    struct sql_value named;
+    char column[SQL_NAME];
+    bool inserts = sql->verb == DOES_INSERT && sql->insert_row_count == 1 && sql->insert_columns >= 0;
+    for (int place = 0; inserts && sql_listed_value(sql, sql->insert_columns, place, &named); place++) {
+        struct short_text text = short_text_in(column, sizeof column);
+        sql_name_add(&text, &sql->tokens.list[named.from]);
+        if (is_of_sort(column) && sql_listed_value(sql, sql->insert_rows[0], place, value)) return true;
+    }
     for (int each = 0; each < sql->assignment_count; each++) {
         if (!is_of_sort(sql->assignments[each].column)) continue;
         *value = sql->assignments[each].value;
-        return sql->assignments[each].column;
+        return true;
     }
-    struct sql_value named;
-    bool inserts = sql->verb == DOES_INSERT && sql->insert_row_count == 1 && sql->insert_columns >= 0;
-    for (int place = 0; inserts && sql_listed_value(sql, sql->insert_columns, place, &named); place++) {
-        struct short_text text = short_text_in(room, SQL_NAME);
-        sql_name_add(&text, &sql->tokens.list[named.from]);
-        if (is_of_sort(room) && sql_listed_value(sql, sql->insert_rows[0], place, value)) return room;
-    }
-    return NULL;
+    return false;
 }
 
 static bool compares_owner(const struct sql_statement *sql) {
@@ -128,9 +147,8 @@ static bool is_extension(const struct sql_statement *sql, struct sql_value expir
 }
 
 static enum lease_action lease_action_of(const struct sql_statement *sql) {
-    char room[SQL_NAME];
     struct sql_value expiry = {0, 0};
-    bool sets_expiry = column_that(sql, is_expiry, room, &expiry);
+    bool sets_expiry = column_that(sql, is_expiry, &expiry);
     if (sql->verb == DOES_INSERT) return sets_expiry ? LEASE_TAKEN : NO_LEASE;
     if (sql->verb == DOES_DELETE) return compares_owner(sql) ? LEASE_GIVEN_BACK : NO_LEASE;
     if (sql->verb != DOES_UPDATE || !sets_expiry) return NO_LEASE;
@@ -142,10 +160,9 @@ static enum lease_action lease_action_of(const struct sql_statement *sql) {
 
 static void owner_copy(const struct bound_statement *bound, char owner[static OWNER_ROOM]) {
     const struct sql_statement *sql = bound->prepared->sql;
-    char room[SQL_NAME];
     struct sql_value value = {0, 0};
     struct short_text text = short_text_in(owner, OWNER_ROOM);
-    bool found = column_that(sql, is_owner, room, &value);
+    bool found = column_that(sql, is_owner, &value);
     for (int each = 0; each < sql->equality_count && !found; each++) {
         found = is_owner(sql->equalities[each].column);
         if (found) value = sql->values[sql->equalities[each].first];
@@ -153,14 +170,42 @@ static void owner_copy(const struct bound_statement *bound, char owner[static OW
     if (found) lease_text(&text, bound, value);
 }
 
+/* --- how long --- */
+
+static bool is_beginning(const char *column) {
+    return strcasecmp(column, "locked_at") == 0 || strcasecmp(column, "acquired_at") == 0;
+}
+
+/* now() + an interval, or a timestamp with the one at which the lock was taken. */
+static int64_t lease_length_ms(const struct bound_statement *bound) {
+    const struct sql_statement *sql = bound->prepared->sql;
+    struct sql_value expiry, beginning;
+    char texts[2][64];
+    struct short_text to = short_text_in(texts[0], 64), from = short_text_in(texts[1], 64);
+    if (!column_that(sql, is_expiry, &expiry)) return -1;
+    for (int at = expiry.to - 1; at > expiry.from; at--) {
+        if (!sql_token_is(&sql->tokens.list[at], "+")) continue;
+        bool is_text = lease_text(&to, bound, (struct sql_value){at + 1, expiry.to}) && !to.cut;
+        return is_text ? interval_text_ms(text_span(texts[0])) : -1;
+    }
+    if (!column_that(sql, is_beginning, &beginning)) return -1;
+    bool are_texts = lease_text(&to, bound, expiry) && lease_text(&from, bound, beginning) && !to.cut && !from.cut;
+    return are_texts ? timestamp_texts_apart_ms(text_span(texts[1]), text_span(texts[0])) : -1;
+}
+
 struct lease_row postgres_lease_read(const struct postgres_talk *talk, const struct bound_statement *bound) {
     struct lease_row lease = {.action = NO_LEASE, .lease_ms = -1};
     const struct sql_statement *sql = bound->prepared->sql;
     if (sql->main < 0 || !sql->tables[sql->main].is_written) return lease;
-    if (!postgres_is_lease_table(talk, sql->tables[sql->main].name)) return lease;
+    if (!may_have_leases(talk, sql->tables[sql->main].name)) return lease;
     lease.action = lease_action_of(sql);
     if (lease.action == NO_LEASE || lease.action == LEASE_NOT_CLEAR) return lease;
-    if (lease_name(talk, bound, lease.object)) owner_copy(bound, lease.owner);
-    else lease.action = LEASE_NOT_CLEAR;
+    lease.lease_ms = lease_length_ms(bound);
+    if (!lease_name(talk, bound, lease.object)) {
+        lease.action = LEASE_NOT_CLEAR;
+        return lease;
+    }
+    owner_copy(bound, lease.owner);
+    lease_table_note(talk, sql->tables[sql->main].name);
     return lease;
 }

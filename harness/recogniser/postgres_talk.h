@@ -11,6 +11,7 @@
 enum {
     PREPARED_MOST = 1 << 10,  /* statements, and portals, that have a name */
     STATEMENT_MOST = 1 << 16, /* bytes of a text that is read */
+    QUERY_STATEMENTS = 256,   /* in one message */
     PARAMETERS_MOST = 1 << 10,
     VALUE_MOST = 2048, /* bytes of a parameter that are kept */
     FORMATS_MOST = 64,
@@ -97,7 +98,7 @@ struct postgres_talk {
     int64_t row_count;
     char answers[SQL_ADVISORY_CALLS]; /* of advisory calls: 't', 'f', or 0 */
     struct wire_moment last;          /* the statement that was answered last */
-    char refused[6];                  /* SQLSTATE of the last error */
+    char refused[24];                 /* SQLSTATE of the last error, or why a statement was skipped */
 
     enum wire_isolation isolation; /* of transactions to come */
     struct transaction_state asked, answered;
@@ -173,7 +174,7 @@ struct lease_row {
 };
 /* Whether the statement is about a row that is a lock; also fills in what it says of it. */
 struct lease_row postgres_lease_read(const struct postgres_talk *talk, const struct bound_statement *bound);
-/* Whether the table has such rows. */
+/* Whether the table is known to have such rows. */
 bool postgres_is_lease_table(const struct postgres_talk *talk, const char *table);
 
 /* --- postgres_transaction.c --- */

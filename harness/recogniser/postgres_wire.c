@@ -140,6 +140,24 @@ static void step_done(struct postgres_talk *talk, enum postgres_step_kind kind) 
 
 /* --- requests --- */
 
+/* Of default_transaction_isolation, or of options that have it: -c default_transaction_isolation=serializable */
+static enum wire_isolation startup_isolation(struct span name, struct span value) {
+    static const char SETTING[] = "default_transaction_isolation";
+    char bytes[SQL_NAME];
+    struct short_text text = short_text_in(bytes, sizeof bytes);
+    if (!span_is(name, SETTING) && !span_is(name, "options")) return ISOLATION_NOT_KNOWN;
+    short_text_add(&text, value);
+    if (span_is(name, SETTING)) return sql_isolation_called(bytes);
+    char *found = strstr(bytes, SETTING), *end;
+    if (!found || found[sizeof SETTING - 1] != '=') return ISOLATION_NOT_KNOWN;
+    found += sizeof SETTING;
+    /* A blank within the value has a backslash in front of it. */
+    for (end = found; *end && *end != ' '; end++)
+        if (*end == '\\') memmove(end, end + 1, strlen(end));
+    *end = '\0';
+    return sql_isolation_called(found);
+}
+
 static void startup_read(struct postgres_talk *talk, struct wire_reader *reader, struct wire_moment moment) {
     const char *usual = talk->session->recogniser->settings.database;
     uint32_t major = wire_number(reader, 2), minor = wire_number(reader, 2);
@@ -151,6 +169,8 @@ static void startup_read(struct postgres_talk *talk, struct wire_reader *reader,
         struct span name = wire_text(reader), value = wire_text(reader);
         if (span_is(name, "user")) user = value;
         if (span_is(name, "database")) database = value;
+        enum wire_isolation isolation = startup_isolation(name, value);
+        if (isolation != ISOLATION_NOT_KNOWN) talk->isolation = isolation;
     }
     if (database.length == 0) database = user;
     if (usual && database.length > 0 && !span_is(database, usual)) {
@@ -163,6 +183,7 @@ static void startup_read(struct postgres_talk *talk, struct wire_reader *reader,
 
 static void query_request(struct postgres_talk *talk, struct wire_reader *reader, struct wire_moment moment) {
     struct span text = wire_text(reader);
+    int count = 0;
     do {
         size_t used = 0;
         struct bound_statement *bound = calloc(1, sizeof *bound);
@@ -179,7 +200,9 @@ static void query_request(struct postgres_talk *talk, struct wire_reader *reader
                 talk, (struct postgres_step){
                           .kind = STEP_STATEMENT, .is_simple = true, .moment = moment, .bound = bound_hold(bound)});
         bound_drop(bound);
-    } while (text.length > 0 && !talk->session->deaf);
+    } while (text.length > 0 && ++count < QUERY_STATEMENTS && !talk->session->deaf);
+    if (text.length > 0)
+        wire_not_recognised(talk->session, moment, "", "more statements in one message than are looked at");
     postgres_step_add(talk, (struct postgres_step){.kind = STEP_READY, .moment = moment});
 }
 
@@ -366,13 +389,17 @@ static void error_answer(struct postgres_talk *talk, struct wire_reader *reader,
         struct span text = wire_text(reader);
         if (is_state && state.length == 0) short_text_add(&state, text);
     }
-    struct postgres_step *step = talk->step_count > 0 ? step_at(talk, 0) : NULL;
-    if (step && step->kind == STEP_STATEMENT) {
-        step->moment.answered_ns = at_ns;
-        postgres_statement_failed(talk, step->moment, step->bound);
-    }
+    char first[sizeof talk->refused];
+    memcpy(first, talk->refused, sizeof first);
     /* What could not be parsed is not prepared, nor is anything that is skipped: a later Bind would fail, too. */
-    while (talk->step_count > 0 && step_at(talk, 0)->kind != STEP_READY) step_drop(talk);
+    while (talk->step_count > 0 && step_at(talk, 0)->kind != STEP_READY) {
+        struct postgres_step *step = step_at(talk, 0);
+        step->moment.answered_ns = at_ns;
+        if (step->kind == STEP_STATEMENT) postgres_statement_failed(talk, step->moment, step->bound);
+        step_drop(talk);
+        strcpy(talk->refused, "skipped after an error");
+    }
+    memcpy(talk->refused, first, sizeof first);
 }
 
 /* While data is copied in, the server ignores a Sync that was sent behind Execute. */

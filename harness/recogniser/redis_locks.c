@@ -72,6 +72,8 @@ void redis_owner_copy(const struct redis_word *word, char owner[static OWNER_ROO
     struct short_text text = short_text_in(owner, OWNER_ROOM);
     short_text_add(&text, word->text);
     object_end(&text, word->hash);
+    for (size_t each = 0; each < text.length; each++)
+        if (text.bytes[each] == '\0') text.bytes[each] = ' ';
 }
 
 int64_t redis_word_number(const struct redis_request *request, int word, int64_t or) {
@@ -167,7 +169,9 @@ void redis_lock_hand(const struct redis_talk *talk, const struct redis_request *
     event.reenters = like->reenters;
     char before[OWNER_ROOM];
     memcpy(before, lock_key_owner(talk, object), sizeof before);
-    if (kind == LOCK_GRANTED && *event.owner && strcmp(before, event.owner) == 0) event.reenters = true;
+    /* A script may grant what its owner has; NX only what nobody has. */
+    if (kind == LOCK_GRANTED && request->plan && *event.owner && strcmp(before, event.owner) == 0)
+        event.reenters = true;
     if (kind == LOCK_ASKED || kind == LOCK_REFUSED) lock_key_note(talk, object, before);
     if (kind == LOCK_GRANTED) lock_key_note(talk, object, event.owner);
     if (kind == LOCK_RELEASED && !event.reenters) lock_key_note(talk, object, NULL);

@@ -126,7 +126,9 @@ static void plan_fill(struct script_plan *plan, const struct lua_run *runs) {
     owner.hash = text_hash(owner.text);
     redis_owner_copy(&owner, plan->owner);
     plan->lease_ms = telling->lease_ms;
-    bool shares = runs[LOCK_IS_FREE].has_modes && touches(&runs[LOCK_IS_SHARED_BY_OTHERS]);
+    /* Readers take the lock beside others who read, and give back what they have as readers. */
+    const struct lua_run *reading = &runs[plan->role == SCRIPT_TAKES ? LOCK_IS_SHARED_BY_OTHERS : LOCK_IS_OWN_SHARED];
+    bool shares = reading->has_modes && (reading->takes || reading->gives);
     plan->mode = shares ? WIRE_SHARED : WIRE_EXCLUSIVE;
     plan->answer_count = 0;
     for (int situation = 0; situation < LUA_SITUATIONS; situation++) {
@@ -318,7 +320,7 @@ void script_done(struct redis_talk *talk, struct redis_request *request, const s
     for (int place = 0; place < plan->lock_count && is_lock; place++) script_lock_done(talk, request, reply, place);
     if (is_lock || unknown) return;
     if (plan->role == SCRIPT_NOT_READ) {
-        redis_not_recognised(talk, request, plan->reason);
+        if (!is_error(reply) || !request->in_multi) redis_not_recognised(talk, request, plan->reason);
         return;
     }
     if (plan->hint) return;

@@ -327,7 +327,7 @@ static void reply_answer(struct redis_talk *talk, const struct redis_value *repl
         request_queue(talk, request);
         return;
     }
-    if (!request->in_multi || reply->type != '-') redis_request_done(talk, request, reply);
+    redis_request_done(talk, request, reply);
     request_free(request);
 }
 
@@ -368,9 +368,19 @@ static void queue_clear(struct redis_talk *talk) {
     talk->is_watching = false;
 }
 
+/* What was queued is not executed: locks that it asked for are refused. */
+static void queued_fail(struct redis_talk *talk, const struct redis_request *end) {
+    static const struct redis_value NOT_EXECUTED = {.type = '-', .text = {"the transaction was not executed", 32}};
+    for (int each = 0; each < talk->queued_count; each++) {
+        talk->queued[each]->moment.answered_ns = end->moment.answered_ns;
+        redis_request_done(talk, talk->queued[each], &NOT_EXECUTED);
+    }
+}
+
 void exec_done(struct redis_talk *talk, struct redis_request *request, const struct redis_value *reply) {
     struct span elements = reply->elements;
     if (reply->type != '*') {
+        queued_fail(talk, request);
         if (reply->type == '_')
             multi_hand(talk, request, TRANSACTION_ROLLED_BACK, "a key that WATCH names has changed");
         else if (!span_is(reply->text, "ERR EXEC without MULTI"))
@@ -391,7 +401,10 @@ void exec_done(struct redis_talk *talk, struct redis_request *request, const str
 }
 
 void discard_done(struct redis_talk *talk, struct redis_request *request, const struct redis_value *reply) {
-    if (reply->type != '-') multi_hand(talk, request, TRANSACTION_ROLLED_BACK, "");
+    if (reply->type != '-') {
+        queued_fail(talk, request);
+        multi_hand(talk, request, TRANSACTION_ROLLED_BACK, "");
+    }
     queue_clear(talk);
 }
 

@@ -2,7 +2,10 @@
  *
  * The statements of a session count from 1 in the order of its requests: a command of Redis, a statement of SQL. An
  * event names the statement that brought it about. LOCK_ASKED comes with the request; everything else comes with the
- * answer, in the order in which the server did it. The server did it between asked_ns and answered_ns. */
+ * answer, in the order in which the server did it. The server did it between asked_ns and answered_ns.
+ *
+ * An UPDATE or DELETE locks its rows until its transaction ends, as PostgreSQL does: that is in its ACCESS_WRITE, and
+ * no lock event. ROLLBACK TO a savepoint ends locks, and undoes writes, for which there is no event. */
 #pragma once
 
 #include <stdbool.h>

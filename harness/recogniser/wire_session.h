@@ -17,7 +17,7 @@ enum {
 struct recogniser {
     struct recogniser_settings settings;
     struct text_table scripts;   /* of Redis, by SHA1 in hexadecimal: struct lua_script */
-    struct text_table lock_keys; /* of Redis, by object: struct lock_key */
+    struct text_table lock_keys; /* of Redis, by object: struct lock_key; of PostgreSQL, names of tables of leases */
     int sessions;
 };
 

@@ -99,15 +99,19 @@ static bool settings_line(char *rest) {
     return database;
 }
 
+static void recogniser_begin(void) {
+    settings.hint_count = hint_count;
+    settings.hints = hints;
+    if (!recogniser) recogniser = recogniser_open(&settings);
+}
+
 static struct played_session *session_of(char **rest) {
     int64_t number = number_next(rest);
     if (number < 0 || number >= SESSIONS) return NULL;
     struct played_session *session = &sessions[number];
     if (session->session) return session;
     bool is_postgres = settings.service == WIRE_POSTGRES;
-    settings.hint_count = hint_count;
-    settings.hints = hints;
-    if (!recogniser) recogniser = recogniser_open(&settings);
+    recogniser_begin();
     session->session = wire_session_open(recogniser, number);
     byte_queue_begin(&session->requests, is_postgres ? &POSTGRES_REQUEST_FORMAT : &RESP_REQUEST_FORMAT);
     byte_queue_begin(&session->answers, is_postgres ? &POSTGRES_REPLY_FORMAT : &RESP_REPLY_FORMAT);
@@ -125,6 +129,13 @@ static size_t bytes_from(char *hex) {
     for (; hex_digit(hex[2 * length]) >= 0 && hex_digit(hex[2 * length + 1]) >= 0; length++)
         hex[length] = (char)(hex_digit(hex[2 * length]) << 4 | hex_digit(hex[2 * length + 1]));
     return length;
+}
+
+static bool script_line(char *rest) {
+    if (!rest) return false;
+    recogniser_begin();
+    recogniser_script_add(recogniser, (struct span){rest, bytes_from(rest)});
+    return true;
 }
 
 static bool message_line(const char *verb, char *rest) {
@@ -159,6 +170,7 @@ static bool line_play(char *line) {
     if (strcmp(verb, "settings") == 0) return settings_line(line);
     if (strcmp(verb, "table") == 0) return table_line(line);
     if (strcmp(verb, "hint") == 0) return hint_line(line);
+    if (strcmp(verb, "script") == 0) return script_line(line);
     if (strcmp(verb, "open") == 0) return session_of(&line);
     if (strcmp(verb, "close") != 0) return (verb[0] == '>' || verb[0] == '<') && message_line(verb, line);
     struct played_session *session = session_of(&line);

@@ -5,10 +5,13 @@ A case is a block of lines; blank lines separate cases.
     case: a key with NX and a lease          its title
     redis                                    the service, and perhaps settings: "postgres database=shop"
     table 1001 users id                      as build/tests/recognise takes it; also "hint ..."
+    script NAME                              the server had the script tests/recogniser/scripts/NAME.lua before
     1> SET user:1:lock ab12 NX PX 30000      session 1 asks; every line is 1 ms later than the one before
     1< OK                                    it is answered
     1 closes
     = 1 1 lock-asked "redis ..."             the next event, as build/tests/recognise prints it
+
+Bytes of either service in hexadecimal: bytes 0000000804d2162f.
 
 A command of Redis is words as a shell splits them; commands in one message stand between " | ". @NAME is the text of
 tests/recogniser/scripts/NAME.lua, and #NAME its SHA1. A reply is OK, nil, :1, 'text' (or "text"), -ERR what, [a, list],
@@ -42,6 +45,7 @@ class WrittenSession:
     service: str
     lines: list[str] = field(default_factory=list)  # for build/tests/recognise
     events: list[str] = field(default_factory=list)  # that are right
+    has_bytes: bool = False  # it may not be of the service's protocol
 
 
 def written_sessions(text: str) -> Iterator[WrittenSession]:
@@ -63,9 +67,12 @@ def _session(lines: list[str]) -> WrittenSession:
             session.events.append(line[2:])
         elif line.startswith(("table ", "hint ")):
             session.lines.append(line)
+        elif line.startswith("script "):
+            session.lines.append(f"script {_word('@' + line.split()[1]).hex()}")
         elif found := re.match(r"(\d+)([<>]) ?(.*)", line):
             name, way, said = found.groups()
             coded = encoded(service, way, said)
+            session.has_bytes |= said.startswith("bytes ")
             session.lines.append(f"{way} {name} {number * STEP_NS} {coded.hex()}")
         elif found := re.fullmatch(r"(\d+) closes", line):
             session.lines.append(f"close {found[1]} {number * STEP_NS}")
@@ -75,6 +82,8 @@ def _session(lines: list[str]) -> WrittenSession:
 
 
 def encoded(service: str, way: str, text: str) -> bytes:
+    if text.startswith("bytes "):
+        return bytes.fromhex(text.partition(" ")[2])
     parts = re.split(r" \| ", text)
     if service == "redis":
         return b"".join(redis_command(part) if way == ">" else redis_reply(part) for part in parts)

@@ -87,13 +87,14 @@ def test_the_lock_of_redis_py(recording: Recording, protocol: int) -> None:
 def test_a_pipeline_that_is_a_transaction(recording: Recording) -> None:
     one, two = recording.client(), recording.client()
     with one.pipeline() as pipeline:
-        pipeline.watch("stock")
+        pipeline.watch("stock")  # type: ignore[no-untyped-call]
         pipeline.get("stock")
         pipeline.multi()
-        pipeline.set("stock", 4).incr("sold")
+        pipeline.set("stock", 4)
+        pipeline.incr("sold")
         pipeline.execute()
     with two.pipeline() as pipeline:
-        pipeline.watch("stock")
+        pipeline.watch("stock")  # type: ignore[no-untyped-call]
         one.set("stock", 9)
         pipeline.multi()
         pipeline.set("stock", 3)
@@ -114,7 +115,7 @@ def test_a_pipeline_that_is_a_transaction(recording: Recording) -> None:
 
 def test_messages_on_channels_are_no_answers(recording: Recording) -> None:
     one, two = recording.client(), recording.client()
-    listener = one.pubsub()
+    listener = one.pubsub()  # type: ignore[no-untyped-call]
     listener.subscribe("channel")
     assert listener.get_message(timeout=5)
     two.publish("channel", "x")
@@ -208,4 +209,39 @@ def test_scripts_of_libraries_on_a_real_server(recording: Recording, library: st
         f"1 lock-released {lock} owner={TOKEN}",
         f"2 lock-asked {lock} owner={OTHER} lease=30000",
         f"2 lock-granted {lock} owner={OTHER} lease=30000",
+    ]
+
+
+def test_redisson_readers_share_a_lock(recording: Recording) -> None:
+    one, two = recording.client(), recording.client()
+    texts = {
+        name: (SCRIPTS / f"redisson-{name}.lua").read_text() for name in ("read-lock", "write-lock", "read-unlock")
+    }
+    timeouts = {owner: f"{{lock:a}}:{owner}:rwlock_timeout" for owner in ("one:7", "two:7")}
+
+    def read(client: redis.Redis, owner: str) -> None:
+        client.eval(texts["read-lock"], 2, "lock:a", timeouts[owner], str(LEASE_MS), owner, f"{owner}:write")
+
+    def unlock(client: redis.Redis, owner: str) -> None:
+        keys = ["lock:a", "channel", timeouts[owner], "{lock:a}", f"latch:{owner}"]
+        client.eval(texts["read-unlock"], len(keys), *keys, "1", owner, "publish", "5000")
+
+    read(one, "one:7")
+    read(two, "two:7")
+    two.eval(texts["write-lock"], 1, "lock:a", str(LEASE_MS), "two:8:write")
+    unlock(one, "one:7")
+    unlock(two, "two:7")
+    two.eval(texts["write-lock"], 1, "lock:a", str(LEASE_MS), "two:8:write")
+    shared, exclusive = '"redis lock:a" key shared', '"redis lock:a" key exclusive owner=two:8:write'
+    assert recording.events() == [
+        f"1 lock-asked {shared} owner=one:7 lease=30000",
+        f"1 lock-granted {shared} owner=one:7 lease=30000",
+        f"2 lock-asked {shared} owner=two:7 lease=30000",
+        f"2 lock-granted {shared} owner=two:7 lease=30000",
+        f"2 lock-asked {exclusive} lease=30000",
+        f"2 lock-refused {exclusive} refused=held",
+        f"1 lock-released {shared} owner=one:7 reenters",
+        f"2 lock-released {shared} owner=two:7",
+        f"2 lock-asked {exclusive} lease=30000",
+        f"2 lock-granted {exclusive} lease=30000",
     ]

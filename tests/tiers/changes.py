@@ -41,6 +41,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "harness/library_service/": ("tests/library_search/", "tests/project/test_fuzz.py"),
     "harness/lockstorm/zoo/": ("tests/zoo/",),
     "harness/process/": ("tests/trial/",),
+    "harness/recogniser/": ("tests/recogniser/", "tests/project/test_fuzz.py"),
     "harness/resource/": ("tests/trial/",),
     "harness/resp_service/": ("tests/proxy/", "tests/trial/"),
     "harness/scheduler/": ("tests/trial/", "tests/project/test_sanitized.py"),

@@ -273,18 +273,6 @@ static struct lua_value lua_ordered(struct lua_state *state, struct span mark, s
     return lua_boolean(span_is(mark, ">") ? !below && !same : !below);
 }
 
-/* How strongly an operator binds; 0: it does not join two values. */
-static int power_of(const struct lua_token *token) {
-    static const struct {
-        const char *mark;
-        int power;
-    } POWERS[] = {{"or", 1}, {"and", 2}, {"<", 3}, {">", 3}, {"<=", 3}, {">=", 3}, {"~=", 3},
-                  {"==", 3}, {"..", 4},  {"+", 5}, {"-", 5}, {"*", 6},  {"/", 6},  {"%", 6}};
-    for (size_t each = 0; each < sizeof POWERS / sizeof POWERS[0]; each++)
-        if (lua_token_is(token, POWERS[each].mark)) return POWERS[each].power;
-    return 0;
-}
-
 static struct lua_value lua_operated(struct lua_state *state, struct span mark, struct lua_value one,
                                      struct lua_value other) {
     if (span_is(mark, "==")) return lua_boolean(lua_values_are_equal(state, one, other));
@@ -298,7 +286,7 @@ static struct lua_value lua_operated(struct lua_state *state, struct span mark, 
 static struct lua_value expression(struct lua_state *state, int least) {
     if (!deeper(state)) return lua_nil();
     struct lua_value value = unary(state);
-    for (int power; (power = power_of(token_here(state))) > least;) {
+    for (int power; (power = token_here(state)->power) > least;) {
         struct span mark = token_here(state)->text;
         bool skipped = state->is_skipping;
         bool is_and = span_is(mark, "and"), is_or = span_is(mark, "or");
@@ -553,8 +541,9 @@ static struct lua_answer lua_answer_of(const struct lua_state *state, struct lua
 }
 
 void lua_run(const struct lua_call *call, struct lua_run *run) {
-    struct lua_state *state = calloc(1, sizeof *state);
+    struct lua_state *state = malloc(sizeof *state);
     if (!state) abort();
+    memset(state, 0, offsetof(struct lua_state, names));
     *run = (struct lua_run){0};
     state->call = call;
     state->run = run;

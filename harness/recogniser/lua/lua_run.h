@@ -20,7 +20,7 @@ enum lua_situation {
     LUA_SITUATIONS,
 };
 
-enum { LUA_KEYS = 16, LUA_ARGUMENTS = 64, LUA_TOUCHED = 16, LUA_ELEMENTS = 16, LUA_OWNER = 128, LUA_REASON = 80 };
+enum { LUA_KEYS = 16, LUA_ARGUMENTS = 64, LUA_TOUCHED = 16, LUA_ELEMENTS = 16, LUA_OWNER = 513, LUA_REASON = 80 };
 
 struct lua_call {
     const struct lua_script *script;

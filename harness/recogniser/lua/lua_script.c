@@ -88,6 +88,17 @@ static size_t lua_token_read(struct span text, size_t at, struct lua_token *toke
     return end;
 }
 
+static int lua_power_of(const struct lua_token *token) {
+    static const struct {
+        const char *mark;
+        int power;
+    } POWERS[] = {{"or", 1}, {"and", 2}, {"<", 3}, {">", 3}, {"<=", 3}, {">=", 3}, {"~=", 3},
+                  {"==", 3}, {"..", 4},  {"+", 5}, {"-", 5}, {"*", 6},  {"/", 6},  {"%", 6}};
+    for (size_t each = 0; each < sizeof POWERS / sizeof POWERS[0]; each++)
+        if (lua_token_is(token, POWERS[each].mark)) return POWERS[each].power;
+    return 0;
+}
+
 /* ipairs(KEYS), #KEYS */
 static bool keys_are_looped(const struct lua_script *script) {
     for (int each = 1; each < script->count; each++) {
@@ -114,6 +125,7 @@ struct lua_script *lua_script_read(struct span text) {
         struct lua_token token = {.kind = LUA_END};
         script->is_cut |= at < text.length && script->count == LUA_TOKENS_MOST;
         if (at < text.length && !script->is_cut) at = lua_token_read(text, at, &token);
+        token.power = lua_power_of(&token);
         script->tokens = grown(script->tokens, (size_t)script->count + 1, &room, sizeof *script->tokens);
         script->tokens[script->count] = token;
         if (token.kind == LUA_END) break;

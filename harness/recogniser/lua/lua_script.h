@@ -9,6 +9,7 @@ struct lua_token {
     enum lua_token_kind kind;
     struct span text; /* of a string: what is between its quotes, as written */
     double number;
+    int power; /* of an operator of two values: how strongly it binds; 0: it is another token */
 };
 
 enum { LUA_SCRIPT_MOST = 1 << 15, LUA_TOKENS_MOST = 6000 };
@@ -25,5 +26,6 @@ struct lua_script *lua_script_read(struct span text);
 void lua_script_drop(void *script);
 
 static inline bool lua_token_is(const struct lua_token *token, const char *word) {
-    return (token->kind == LUA_NAME || token->kind == LUA_MARK) && span_is(token->text, word);
+    bool can_be = token->kind == LUA_NAME || token->kind == LUA_MARK;
+    return can_be && token->text.bytes[0] == word[0] && span_is(token->text, word); /* the first byte decides mostly */
 }

@@ -55,17 +55,16 @@ struct lua_state {
     enum lua_flow flow;
     int steps, depth;
     struct lua_value result;
-    struct lua_name names[LUA_NAMES];
-    int name_count;
-    struct lua_table tables[LUA_TABLES];
-    int table_count;
-    struct lua_value elements[LUA_ROOM];
-    int element_count;
-    char strings[LUA_STRINGS];
+    int name_count, table_count, element_count;
     size_t string_length;
     /* The locks of the toy server, as they are now. */
     bool exists[LUA_KEYS], is_own[LUA_KEYS], was_touched[LUA_KEYS];
     int holds[LUA_KEYS], fields[LUA_KEYS];
+    /* Not zeroed, from here on. */
+    struct lua_name names[LUA_NAMES];
+    struct lua_table tables[LUA_TABLES];
+    struct lua_value elements[LUA_ROOM];
+    char strings[LUA_STRINGS];
 };
 
 /* Ends the run: it cannot be understood. */

@@ -38,6 +38,7 @@ enum {
     SQL_INSERTED_ROWS = 64,
     SQL_ADVISORY_CALLS = 8,
     SQL_WITH_NAMES = 8,
+    SQL_COLUMNS = 512, /* of an INSERT */
 };
 
 /* Tokens [from, to). */
@@ -132,5 +133,7 @@ bool sql_value_add(struct short_text *text, const struct sql_statement *statemen
 /* The statement in one line, with its parameters in their places. */
 void sql_statement_print(struct short_text *text, const struct sql_statement *statement,
                          struct sql_parameters parameters);
-/* The value at this place, from 0, of those in a bracket. False: there are fewer. */
+/* "repeatable read" and so on. */
+enum wire_isolation sql_isolation_called(const char *name);
+/* The value at this place, from 0, of those in a bracket. False: there are fewer, or more than SQL_COLUMNS. */
 bool sql_listed_value(const struct sql_statement *statement, int bracket, int place, struct sql_value *value);

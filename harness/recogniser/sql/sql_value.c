@@ -165,6 +165,29 @@ static void tokens_print(struct short_text *text, const struct sql_statement *st
     }
 }
 
+static bool is_word_like(const struct sql_token *token) {
+    return token->kind != SQL_MARK && token->kind != SQL_OPERATOR;
+}
+
+/* An expression, equal for equal ones: without casts, in small letters, with blanks only between words. */
+static void expression_print(struct short_text *text, const struct sql_statement *statement, struct sql_value range,
+                             struct sql_parameters parameters) {
+    bool after_word = false;
+    for (int at = range.from; at < range.to && !text->cut;) {
+        const struct sql_token *token = sql_token_at(statement, at);
+        if (is_cast(statement, at)) {
+            at = cast_end(statement, at, range.to);
+            continue;
+        }
+        if (after_word && is_word_like(token)) short_text_say(text, " ");
+        if (token->kind == SQL_PARAMETER) parameter_print(text, token, parameters);
+        else if (token->kind == SQL_WORD) sql_name_add(text, token);
+        else short_text_add(text, token->text);
+        after_word = is_word_like(token);
+        at++;
+    }
+}
+
 void sql_statement_print(struct short_text *text, const struct sql_statement *statement,
                          struct sql_parameters parameters) {
     tokens_print(text, statement, (struct sql_value){0, statement->tokens.count}, parameters);
@@ -177,7 +200,7 @@ bool sql_value_add(struct short_text *text, const struct sql_statement *statemen
     bool sign = sql_mark_at(statement, value.from, "-") && value.to == value.from + 2;
     const struct sql_token *token = sql_token_at(statement, value.from + sign);
     if (value.to != value.from + 1 + sign || (sign && token->kind != SQL_NUMBER)) {
-        tokens_print(text, statement, value, parameters);
+        expression_print(text, statement, value, parameters);
         return true;
     }
     int number = sql_token_parameter(token);
@@ -196,7 +219,7 @@ bool sql_value_add(struct short_text *text, const struct sql_statement *statemen
 
 bool sql_listed_value(const struct sql_statement *statement, int bracket, int place, struct sql_value *value) {
     int to = sql_token_at(statement, bracket)->match;
-    for (int at = bracket + 1, end; at < to; at = end + 1) {
+    for (int at = bracket + 1, end; at < to && place < SQL_COLUMNS; at = end + 1) {
         end = sql_mark_find(statement, at, to, ",");
         *value = (struct sql_value){at, end};
         if (place-- == 0) return true;

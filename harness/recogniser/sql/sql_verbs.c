@@ -57,8 +57,7 @@ static enum wire_isolation isolation_in(const struct sql_statement *statement) {
     return sql_word_at(statement, at + 1, "uncommitted") ? ISOLATION_READ_UNCOMMITTED : ISOLATION_READ_COMMITTED;
 }
 
-/* SET transaction_isolation = 'repeatable read' */
-static enum wire_isolation isolation_named(const struct sql_statement *statement, int at) {
+enum wire_isolation sql_isolation_called(const char *name) {
     static const struct {
         const char *name;
         enum wire_isolation isolation;
@@ -66,12 +65,18 @@ static enum wire_isolation isolation_named(const struct sql_statement *statement
                  {"repeatable read", ISOLATION_REPEATABLE_READ},
                  {"read committed", ISOLATION_READ_COMMITTED},
                  {"read uncommitted", ISOLATION_READ_UNCOMMITTED}};
+    for (size_t each = 0; each < sizeof NAMES / sizeof NAMES[0]; each++)
+        if (strcasecmp(name, NAMES[each].name) == 0) return NAMES[each].isolation;
+    return ISOLATION_NOT_KNOWN;
+}
+
+/* SET transaction_isolation = 'repeatable read' */
+static enum wire_isolation isolation_named(const struct sql_statement *statement, int at) {
     char said[SQL_NAME];
     struct short_text text = short_text_in(said, sizeof said);
+    if (sql_word_at(statement, at, "serializable")) return ISOLATION_SERIALIZABLE;
     sql_value_add(&text, statement, (struct sql_value){at, statement->tokens.count}, (struct sql_parameters){0});
-    for (size_t each = 0; each < sizeof NAMES / sizeof NAMES[0]; each++)
-        if (strcasecmp(said, NAMES[each].name) == 0) return NAMES[each].isolation;
-    return sql_word_at(statement, at, "serializable") ? ISOLATION_SERIALIZABLE : ISOLATION_NOT_KNOWN;
+    return sql_isolation_called(said);
 }
 
 static void begin_verb(struct sql_statement *statement) {
