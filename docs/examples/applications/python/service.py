@@ -318,7 +318,7 @@ async def lock_of_one_process_right() -> None:
 @asynccontextmanager
 async def locked_and_renewed(name: str) -> AsyncIterator[None]:
     """Waits for the lock as long as it takes, and renews it as long as it is needed."""
-    lock = redis.lock(name, timeout=1, sleep=0.25)
+    lock = redis.lock(name, timeout=1, sleep=0.5)
     await lock.acquire()
     renewal = asyncio.create_task(renew(lock))
     try:
