@@ -12,7 +12,8 @@ from tests.helpers.support import PLAY_NOW
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    PLAY_NOW[0] = item.stash.get(PLAY, 1)
+    # The plug-in counts the plays of tests with its fixtures, pytest-rerunfailures those of all others.
+    PLAY_NOW[0] = max(item.stash.get(PLAY, 1), getattr(item, "execution_count", 1))
 
 
 @pytest.fixture

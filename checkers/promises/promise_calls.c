@@ -85,7 +85,8 @@ void call_ask(struct promise_pass *pass) {
             pass->calls[asked->cancels].cancelled = pass->now;
         break;
     case CALL_IS_HELD:
-    case CALL_WORK: break;
+    case CALL_WORK:
+    case CALL_REQUEST: break;
     }
 }
 
@@ -131,6 +132,7 @@ void call_answer(struct promise_pass *pass) {
     case CALL_CANCEL: /* a call that cannot be cancelled goes on */
         if (event->outcome == OUTCOME_REFUSED && asked->cancels < pass->now) pass->calls[asked->cancels].cancelled = 0;
         break;
-    case CALL_WORK: break;
+    case CALL_WORK:
+    case CALL_REQUEST: break;
     }
 }

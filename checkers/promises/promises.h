@@ -14,7 +14,8 @@
 
 #include "harness/history/outcome.h"
 
-enum call_verb { CALL_ACQUIRE, CALL_RELEASE, CALL_RENEW, CALL_IS_HELD, CALL_CANCEL, CALL_WORK };
+/* CALL_REQUEST is of an application: `form` names it, and no promise is about it. */
+enum call_verb { CALL_ACQUIRE, CALL_RELEASE, CALL_RENEW, CALL_IS_HELD, CALL_CANCEL, CALL_WORK, CALL_REQUEST };
 enum call_mode { MODE_EXCLUSIVE, MODE_READ, MODE_WRITE, MODE_PERMIT };
 
 /* Who owns a hold: a thread of a client, whatever lock object it uses; a lock object, whatever thread uses it; both. */

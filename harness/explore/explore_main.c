@@ -135,7 +135,7 @@ static int schedule_replay(struct search *search, const struct schedule *schedul
 
 static int replay(struct search *search, const struct explore_arguments *arguments) {
     static struct schedule schedule;
-    schedule.workload.clients = arguments->adapter.program ? 0 : arguments->lock.clients;
+    schedule.workload.clients = search->world->has_programs ? 0 : arguments->lock.clients;
     if (!lines_read(arguments->replay, search->world->space, &schedule)) {
         schedule_free(&schedule);
         return STATUS_BAD;
@@ -193,6 +193,7 @@ static int search_in(struct explore_arguments *arguments, struct search_world *w
 
 static struct world simulated;
 static struct library_world hosted;
+static struct application application;
 
 static int lock_explore(struct explore_arguments *arguments) {
     struct history_error error = {.text = ""};
@@ -210,6 +211,9 @@ static int adapter_explore(struct explore_arguments *arguments) {
     if (!library_world_open(&hosted, &arguments->adapter)) {
         status = inconclusive(hosted.search.reason);
     } else if (arguments->hello) {
+        static const struct workload nothing; /* what an application does alone is seen before a schedule */
+        if (arguments->app && !library_begin(&hosted.search, &nothing, arguments->search.seed, 0))
+            status = inconclusive(hosted.search.reason);
         json_t *offer = json_object();
         hosted.search.operations->introduce(&hosted.search, offer);
         line_print(offer);
@@ -217,14 +221,26 @@ static int adapter_explore(struct explore_arguments *arguments) {
         status = search_in(arguments, &hosted.search);
     }
     library_world_close(&hosted);
+    if (!arguments->app) return status;
+    if (application.wrong && status == STATUS_INCONCLUSIVE) status = STATUS_BAD;
+    application_free(&application);
     return status;
+}
+
+static bool application_take(struct explore_arguments *arguments) {
+    char reason[SEARCH_REASON];
+    arguments->adapter.protocol = &APPLICATION_PROTOCOL;
+    arguments->adapter.application = &application;
+    if (application_read(&application, arguments->app, reason)) return true;
+    fprintf(stderr, "explore: %s\n", reason);
+    return false;
 }
 
 int main(int argc, char **argv) {
     static struct explore_arguments arguments = {
         .service = &REDIS_KIND,
         .lock = {.wait_ms = -1, .turns = 1, .permits = 1, .lease_ms = 1000, .work_ms = 20},
-        .adapter = {.lease_ms = 2000, .permits = 2},
+        .adapter = {.protocol = &ADAPTER_PROTOCOL, .lease_ms = 2000, .permits = 2},
         .search = {.strategy = STRATEGIES,
                    .most = UINT64_MAX,
                    .stride = 1,
@@ -232,7 +248,8 @@ int main(int argc, char **argv) {
                    .short_session = 1,
                    .shrink_runs = -1}};
     if (!explore_options_parse(argc, argv, &arguments)) return STATUS_BAD;
-    bool hosts = arguments.adapter.program != NULL;
+    bool hosts = arguments.adapter.program != NULL || arguments.app;
+    if (arguments.app && !application_take(&arguments)) return STATUS_BAD;
     world_search_make(&simulated, &arguments.lock);
     library_search_make(&hosted, &arguments.adapter);
     if (!explore_names_read(&arguments, hosts ? &hosted.search : &simulated.search) ||

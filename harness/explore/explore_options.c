@@ -120,7 +120,7 @@ static bool port_take(char *port, struct explore_arguments *arguments) {
 }
 
 static bool strategy_take(char *name, struct explore_arguments *arguments) {
-    static const char *const NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "portfolio"};
+    static const char *const NAMES[] = {"uniform", "pct", "usual", "exhaustive", "novelty", "exchange", "portfolio"};
     enum { STRATEGY_NAMES = sizeof NAMES / sizeof NAMES[0] };
     unsigned each = 0;
     while (each < STRATEGY_NAMES && strcmp(name, NAMES[each]) != 0) each++;
@@ -177,6 +177,9 @@ static const struct option_row ROWS[] = {
 
     /* A library in hosted programs (harness/library; docs/adapters.md, protocol 2): struct library_settings */
     TEXT("adapter", adapter.program),
+    /* An application (harness/application), and its database on PostgreSQL. */
+    TEXT("app", app),
+    TEXT("database", adapter.database),
     /* What the next servers are: redis without it. */
     OTHER("service", service_take),
     /* The port that other servers name for this one; repeated for each server, or left out. */
@@ -311,7 +314,7 @@ bool explore_options_whole(struct explore_arguments *arguments) {
         fprintf(stderr, "explore: a directory, and a clock or a start for each node are required\n");
         return false;
     }
-    return arguments->adapter.program ? adapter_whole(arguments) : lock_whole(arguments);
+    return arguments->adapter.program || arguments->app ? adapter_whole(arguments) : lock_whole(arguments);
 }
 
 /* --- names --- */

@@ -2,6 +2,7 @@
  * name. */
 #pragma once
 
+#include "harness/application/application.h"
 #include "harness/library/library_world.h"
 #include "harness/search/search.h"
 #include "harness/simulation/world.h"
@@ -16,7 +17,8 @@ struct option_list {
 
 struct explore_arguments {
     struct world_settings lock;      /* of a C lock, or: */
-    struct library_settings adapter; /* of hosted programs, if adapter.program is set */
+    struct library_settings adapter; /* of hosted programs, if adapter.program or app is set */
+    const char *app;                 /* the file that says what the application is */
     struct search_settings search;
     char *require, *require_steady;                               /* lists of names */
     struct option_list faults, rare_faults, forms, nodes, clocks; /* in the order in which they are given */

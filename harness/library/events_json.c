@@ -26,6 +26,11 @@ static const char *const KINDS[EVENT_KINDS] = {"ask",  "answer", "executed", "le
                                                "late", "idle",   "end",      "left",  "notice"};
 
 static void call_json(const struct call *call, json_t *body) {
+    if (call->verb == CALL_REQUEST) {
+        json_object_update_new(body, json_pack("{s:s,s:i,s:i,s:s}", "call", CALL_VERBS[call->verb], "client",
+                                               call->client + 1, "thread", call->thread + 1, "form", call->form));
+        return;
+    }
     json_object_update_new(body, json_pack("{s:s,s:i,s:i,s:i,s:i,s:s}", "call", CALL_VERBS[call->verb], "client",
                                            call->client + 1, "thread", call->thread + 1, "lock", call->lock + 1,
                                            "resource", call->resource + 1, "mode", CALL_MODES[call->mode]));

@@ -9,27 +9,14 @@
 
 enum { HORIZON = 80, DEVIATES_OF = 4 };
 
-_Static_assert((int)PROMISES <= (int)SEARCH_PROPERTIES, "each promise is a property");
 _Static_assert((int)LIBRARY_CHOICES <= (int)SEARCH_CHOICES, "all steps fit into a search's list");
 _Static_assert((int)LIBRARY_CLIENTS *LIBRARY_LINKS <= (int)SEARCH_TARGETS, "all targets fit into a search's list");
-
-/* The usual course, mostly the usual course, and PCT in turn; each without faults, with faults, with aimed ones, and
- * with faults. Two of the last turns have rare kinds: new programs cost more than a schedule. The usual course finds
- * what a workload alone brings about, and its stories are the shortest. */
-static const struct portfolio_turn PORTFOLIO[] = {
-    {STRATEGY_USUAL, FAULTS_NONE, false}, {STRATEGY_UNIFORM, FAULTS_NONE, false}, {STRATEGY_PCT, FAULTS_NONE, false},
-    {STRATEGY_USUAL, FAULTS_SOME, false}, {STRATEGY_UNIFORM, FAULTS_SOME, false}, {STRATEGY_PCT, FAULTS_SOME, false},
-    {STRATEGY_USUAL, FAULTS_SOME, true},  {STRATEGY_UNIFORM, FAULTS_SOME, true},  {STRATEGY_PCT, FAULTS_SOME, true},
-    {STRATEGY_USUAL, FAULTS_RARE, false}, {STRATEGY_UNIFORM, FAULTS_RARE, false}, {STRATEGY_PCT, FAULTS_SOME, false}};
 
 /* --- a schedule --- */
 
 static void hosted_workload_draw(struct search_world *search, struct workload *workload, uint64_t seed) {
     struct library_world *world = (struct library_world *)search;
-    workload_draw(workload, &world->offer, world->settings.lease_ms, seed);
-    if (!world->has_drawn) settings_draw(&world->offer, seed, world->drawn);
-    world->has_drawn = true;
-    memcpy(workload->settings, world->drawn, sizeof workload->settings);
+    world->settings.protocol->draw(world, workload, seed);
 }
 
 static bool hosted_allows(const struct search_world *search, struct choice choice) {
@@ -43,10 +30,6 @@ static bool hosted_strikes_resource(const struct search_world *search, struct ch
 }
 
 /* --- its verdicts --- */
-
-static const char *promise_property(int promise) {
-    return promise_name((enum promise)promise);
-}
 
 static uint64_t events_digest(const struct library_world *world) {
     uint64_t digest = 0x9e3779b97f4a7c15u;
@@ -67,65 +50,15 @@ static uint64_t events_digest(const struct library_world *world) {
     return digest;
 }
 
-/* Whether a client asked for a lock in this schedule, and was answered with a grant (`granted`), or without one. */
-static bool any_is_answered(const struct library_world *world, bool granted) {
-    for (size_t each = 0; each < world->event_count; each++) {
-        const struct call_event *event = &world->events[each];
-        if (event->kind == EVENT_ANSWER && world->events[event->call].asked.verb == CALL_ACQUIRE &&
-            (event->outcome == OUTCOME_OK) == granted)
-            return true;
-    }
-    return false;
-}
-
-/* A lock that is granted and lives elsewhere than on the servers of this world: time there is not virtual. */
-static bool is_granted_elsewhere(const struct library_world *world) {
-    for (size_t each = 0; each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_EXECUTED) return false;
-    return any_is_answered(world, true);
-}
-
-/* Nobody can get a lock that a program was not granted before the schedule, and nobody in it. */
-static void look_for_never_granted(struct library_world *world) {
-    struct promise_findings *found = &world->last.found;
-    bool in_vain = any_is_answered(world, false) && !any_is_answered(world, true);
-    if (!world->never_grants || !in_vain || found->broken_count == PROMISES_SHOWN) return;
-    uint32_t end = (uint32_t)(world->event_count - 1); /* EVENT_END */
-    found->broken[found->broken_count++] = (struct broken_promise){
-        .promise = PROMISE_LIVENESS,
-        .event = end,
-        .other = end,
-        .sentence =
-            "nobody can get the lock: on a fresh server a program that was alone asked again and again, and was "
-            "not granted it"};
-}
-
-/* What is not broken is kept; whether the question came up in a schedule is not counted. */
 static void hosted_schedule_end(struct search_world *search, const struct search_settings *settings,
                                 struct search_outcome *outcome) {
     struct library_world *world = (struct library_world *)search;
-    struct library_evidence *last = &world->last;
     outcome->fresh = library_end(world);
-    if (!search->reason[0] && is_granted_elsewhere(world))
-        snprintf(
-            search->reason, sizeof search->reason,
-            "the lock does not use the servers of `open`: a client was granted it, and nothing of it reached them. "
-            "What it does use has no virtual time");
     if (search->reason[0]) return;
     outcome->digest = events_digest(world);
-    last->events = world->events;
-    last->event_count = world->event_count;
-    if (!promises_judge(&world->offer.facts, world->events, world->event_count, &last->found)) abort();
-    look_for_never_granted(world);
-    for (int promise = 0; promise < PROMISES; promise++) outcome->status[promise] = VERDICT_HOLDS;
-    for (int each = last->found.broken_count - 1; each >= 0; each--) {
-        enum promise promise = last->found.broken[each].promise;
-        outcome->status[promise] = VERDICT_VIOLATED;
-        outcome->sorts[promise] = 1;
-        outcome->applies[promise] = true;
-        if (settings->required[promise])
-            snprintf(outcome->sentence, sizeof outcome->sentence, "%s", last->found.broken[each].sentence);
-    }
+    world->last.events = world->events;
+    world->last.event_count = world->event_count;
+    world->settings.protocol->judge(world, settings, outcome);
 }
 
 /* --- for strategies --- */
@@ -164,14 +97,17 @@ static struct choice hosted_step_draw(const struct search_world *search, struct 
     return (struct choice){kind, who, 0};
 }
 
-/* Messages that ask for the same are one situation, and the answers to them another one. */
+uint64_t library_situation(bool is_answer, uint64_t sort) {
+    uint64_t name = mix(is_answer, sort);
+    return name ? name : 1;
+}
+
 static uint64_t hosted_situation(const struct search_world *search, struct choice step) {
     if (step.kind != CHOICE_REQUEST && step.kind != CHOICE_ANSWER) return 0;
     const struct library_link *link = library_link_look(library_world_of(search)->clients, step.who);
     if (!link) return 0;
     bool is_answer = step.kind == CHOICE_ANSWER;
-    uint64_t name = mix(is_answer, is_answer ? link->asked_sort : link->requests.messages[0].sort);
-    return name ? name : 1;
+    return library_situation(is_answer, is_answer ? link->asked_sort : link->requests.messages[0].sort);
 }
 
 static struct choice hosted_aimed(const struct search_world *search, struct choice fault, struct choice step) {
@@ -219,7 +155,7 @@ static int hosted_place(const struct search_world *search, struct choice choice)
 static const char *hosted_place_name(const struct search_world *search, int place) {
     (void)search;
     if (place == 0) return "between calls";
-    return place <= (int)CALL_WORK + 1 ? CALL_VERBS[place - 1] : NULL;
+    return place <= (int)CALL_REQUEST + 1 ? CALL_VERBS[place - 1] : NULL;
 }
 
 static uint64_t hosted_commands(const struct search_world *search) {
@@ -245,17 +181,19 @@ static void hosted_keep(struct search_world *search) {
     world->kept.events = malloc(size ? size : 1);
     if (!world->kept.events) abort();
     memcpy(world->kept.events, world->last.events, size);
+    world->settings.protocol->keep(world);
 }
 
 static void hosted_introduce(const struct search_world *search, json_t *result) {
-    json_object_set_new(result, "offer", offer_json(&library_world_of(search)->offer));
+    const struct library_world *world = library_world_of(search);
+    json_object_set_new(result, "offer", offer_json(&world->offer));
+    world->settings.protocol->introduce(world, result);
 }
 
 static void hosted_describe(const struct search_world *search, bool kept, json_t *result) {
     const struct library_world *world = library_world_of(search);
     const struct library_evidence *of = kept ? &world->kept : &world->last;
-    json_object_set_new(result, "evidence", broken_promises_json(of->found.broken, of->found.broken_count));
-    json_object_set_new(result, "excused", broken_promises_json(of->found.excused, of->found.excused_count));
+    world->settings.protocol->describe(world, kept, result);
     json_object_set_new(result, "events", call_events_json(of->events, of->event_count, world->settings.nodes));
     if (kept || !world->played) return;
     json_object_set_new(result, "deviations", json_deep_copy(world->deviations));
@@ -291,12 +229,13 @@ static const struct search_world_operations OPERATIONS = {
 void library_search_make(struct library_world *world, const struct library_settings *settings) {
     world->search = (struct search_world){.operations = &OPERATIONS,
                                           .space = &HOSTED_CHOICES,
-                                          .property_count = PROMISES,
-                                          .property_name = promise_property,
+                                          .property_count = settings->protocol->property_count,
+                                          .property_name = settings->protocol->property_name,
                                           .steps_most = LIBRARY_STEPS_MOST,
                                           .lease_ms = settings->lease_ms,
-                                          .portfolio = PORTFOLIO,
-                                          .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
+                                          .portfolio = settings->protocol->portfolio,
+                                          .portfolio_turns = settings->protocol->portfolio_turns,
+                                          .usual_courses = settings->protocol->usual_courses,
                                           .deviates_of = DEVIATES_OF,
                                           .horizon = HORIZON,
                                           .has_programs = true};

@@ -6,12 +6,6 @@
 
 #include "harness/scheduler/clock.h"
 
-static const struct planned_call *next_call(const struct library_world *world, int client, int thread) {
-    const struct workload_thread *calls = &world->workload.threads[workload_thread_number(client, thread)];
-    int next = world->clients[client].threads[thread].next;
-    return next < calls->count ? &calls->calls[next] : NULL;
-}
-
 static bool calls_fail(struct library_world *world, int client, const char *why, const char *line) {
     snprintf(world->search.reason, sizeof world->search.reason, "the adapter of client-%d %s%s%.120s", client + 1, why,
              *line ? ": " : "", line);
@@ -54,23 +48,10 @@ static bool makes_object(const struct library_world *world, const struct call *c
     return of_object && call->verb != CALL_ACQUIRE && !world->clients[call->client].acquired[call->lock];
 }
 
-/* The line of a thread's next call in the workload, from 1. The first line may be that of the settings. */
-static int call_place(const struct library_world *world, int client, int thread) {
-    const struct workload *workload = &world->workload;
-    int place = (workload->settings[0] != '\0') + world->clients[client].threads[thread].next + 1;
-    for (int each = 0; each < workload_thread_number(client, thread); each++) place += workload->threads[each].count;
-    return place;
-}
-
-bool calls_ask_next(struct library_world *world, int client, int thread) {
+bool adapter_call_ask(struct library_world *world, int client, int thread) {
     struct library_thread *state = &world->clients[client].threads[thread];
-    const struct planned_call *planned = next_call(world, client, thread);
+    const struct planned_call *planned = library_next_call(world, client, thread);
     struct call call = planned->call;
-    if (call.verb == CALL_WORK) {
-        state->idle_until_ns = shared_page_mono_ns(world->page) + planned->work_ms * CLOCK_NS_PER_MS;
-        state->next++;
-        return true;
-    }
     if (makes_object(world, &call)) {
         state->next++;
         return true;
@@ -79,12 +60,7 @@ bool calls_ask_next(struct library_world *world, int client, int thread) {
     call.form = planned->form;
     state->question = question_send(&world->clients[client], calls_body(&world->offer, &call));
     if (!state->question) return calls_fail(world, client, "takes no question", "");
-    state->asked = true;
-    state->messages = 0;
-    state->ask = library_event_add(
-        world, (struct call_event){
-                   .kind = EVENT_ASK, .asked = call, .place = call_place(world, client, thread), .client = client});
-    state->asked_late_ns = hosted_late_ns(&world->clients[client].program);
+    library_ask_note(world, client, thread, &call);
     state->cancel_at_ns = planned->cancel_after_ms > 0
                               ? shared_page_mono_ns(world->page) + planned->cancel_after_ms * CLOCK_NS_PER_MS
                               : 0;
@@ -109,7 +85,7 @@ bool calls_cancel_at(struct library_world *world, int client, bool gone_on) {
         struct library_thread *state = &world->clients[client].threads[thread];
         if (!state->asked || !world->clients[client].runs || library_is_paused(world, client)) continue;
         state->messages += gone_on;
-        int at = next_call(world, client, thread)->cancel_at;
+        int at = library_next_call(world, client, thread)->cancel_at;
         if (at > 0 && state->messages == at - 1 && !state->cancel && !calls_cancel(world, client, thread)) return false;
     }
     return true;
@@ -206,7 +182,7 @@ static bool notice_take(struct library_world *world, int client, const json_t *b
     return true;
 }
 
-bool calls_hear(struct library_world *world, int client) {
+bool adapter_answers_hear(struct library_world *world, int client) {
     bool any = false;
     for (char *line; !world->search.reason[0] && (line = hosted_line(&world->clients[client].program)) != NULL;
          any = true) {

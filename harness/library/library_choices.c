@@ -111,6 +111,15 @@ static bool clock_step(struct library_world *world) {
     return library_settle(world) && cancel_due(world);
 }
 
+static bool call_next(struct library_world *world, int client, int thread) {
+    struct library_thread *state = &world->clients[client].threads[thread];
+    const struct planned_call *planned = library_next_call(world, client, thread);
+    if (planned->call.verb != CALL_WORK) return world->settings.protocol->ask(world, client, thread);
+    state->idle_until_ns = shared_page_mono_ns(world->page) + planned->work_ms * CLOCK_NS_PER_MS;
+    state->next++;
+    return true;
+}
+
 static bool step_take(struct library_world *world, struct choice choice) {
     if (choice_is_fault(choice.kind)) {
         library_strike(world, choice);
@@ -122,7 +131,7 @@ static bool step_take(struct library_world *world, struct choice choice) {
     struct library_link *link = is_call ? NULL : library_link_find(world->clients, choice.who);
     int client = choice.who / (is_call ? WORKLOAD_THREADS : LIBRARY_LINKS);
     if (is_call) {
-        if (!calls_ask_next(world, client, choice.who % WORKLOAD_THREADS)) return false;
+        if (!call_next(world, client, choice.who % WORKLOAD_THREADS)) return false;
     } else if (choice.kind == CHOICE_REQUEST) {
         library_request_arrives(world, link);
     } else {

@@ -15,6 +15,30 @@ uint32_t library_event_add(struct library_world *world, struct call_event event)
     return (uint32_t)world->event_count++;
 }
 
+const struct planned_call *library_next_call(const struct library_world *world, int client, int thread) {
+    const struct workload_thread *calls = &world->workload.threads[workload_thread_number(client, thread)];
+    int next = world->clients[client].threads[thread].next;
+    return next < calls->count ? &calls->calls[next] : NULL;
+}
+
+/* The line of a thread's next call in the workload, from 1. The first line may be that of the settings. */
+static int call_place(const struct library_world *world, int client, int thread) {
+    const struct workload *workload = &world->workload;
+    int place = (workload->settings[0] != '\0') + world->clients[client].threads[thread].next + 1;
+    for (int each = 0; each < workload_thread_number(client, thread); each++) place += workload->threads[each].count;
+    return place;
+}
+
+void library_ask_note(struct library_world *world, int client, int thread, const struct call *call) {
+    struct library_thread *state = &world->clients[client].threads[thread];
+    state->asked = true;
+    state->messages = 0;
+    state->ask = library_event_add(
+        world, (struct call_event){
+                   .kind = EVENT_ASK, .asked = *call, .place = call_place(world, client, thread), .client = client});
+    state->asked_late_ns = hosted_late_ns(&world->clients[client].program);
+}
+
 const char *library_resource_name(int resource, char name[OFFER_NAME]) {
     if (resource == 0) snprintf(name, OFFER_NAME, "account");
     else snprintf(name, OFFER_NAME, "account-%d", resource + 1);

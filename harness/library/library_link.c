@@ -67,6 +67,7 @@ void link_cut(struct library_link *link) {
 void link_end(struct library_link *link) {
     link_cut(link);
     channel_close(&link->server);
+    if (link->observer && !link->ended) link->observer->ended(link->observer->context, link);
     byte_queue_free(&link->requests);
     byte_queue_free(&link->answers);
     link->requests.count = link->answers.count = 0;
@@ -87,8 +88,11 @@ bool link_hear_program(struct library_link *link) {
         ssize_t got = recv(link->fd, bytes, sizeof bytes, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return any;
         any = link->stirred = true; /* it can write again */
+        int before = link->requests.count;
         if (got > 0) byte_queue_add(&link->requests, bytes, (size_t)got);
         else link_cut(link);
+        for (; link->observer && before < link->requests.count; before++)
+            link->observer->spoken(link->observer->context, link);
         if (link->requests.broken) not_spoken(link, "a program sends it what");
     }
     return any;
@@ -97,6 +101,15 @@ bool link_hear_program(struct library_link *link) {
 /* The program sees the end when it has seen every answer before. */
 static void end_pass(struct library_link *link) {
     if (link->server.ended && link->answers.count == 0 && link->unread_length == 0) link_cut(link);
+}
+
+/* Those behind the first `before`. */
+static void answers_tell(const struct library_link *link, int before) {
+    size_t at = 0;
+    for (int each = 0; each < link->answers.count; at += link->answers.messages[each++].length)
+        if (each >= before)
+            link->observer->answered(link->observer->context, link,
+                                     (struct span){link->answers.bytes + at, link->answers.messages[each].length});
 }
 
 bool link_hear_server(struct library_link *link) {
@@ -109,6 +122,7 @@ bool link_hear_server(struct library_link *link) {
         link->block_until_ns = INT64_MAX;
     }
     if (link->answers.broken) not_spoken(link, "what it answers");
+    if (link->observer) answers_tell(link, before);
     link->owed -= link->answers.count - before;
     if (open && link->server.ended) byte_queue_end(&link->answers), end_pass(link), any = true;
     if (link->fd < 0) answers_drop(link);
@@ -143,6 +157,7 @@ void link_deliver_request(struct library_link *link, int64_t now_ns) {
     if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
     link->asked_sort = message->sort;
     (void)link_request_command(link, link->asked_command);
+    if (link->observer) link->observer->executed(link->observer->context, link, byte_queue_first(&link->requests));
     channel_send(&link->server, byte_queue_first(&link->requests));
     link->owed++;
     byte_queue_drop(&link->requests);
@@ -171,6 +186,7 @@ bool link_deliver_rest(struct library_link *link) {
 void link_deliver_answer(struct library_link *link) {
     struct span bytes = byte_queue_first(&link->answers);
     heard_answer(&link->heard, bytes, link->fd >= 0);
+    if (link->observer && link->fd >= 0) link->observer->delivered(link->observer->context, link);
     if (link->fd >= 0) {
         link->unread = realloc(link->unread, link->unread_length + bytes.length);
         if (!link->unread) abort();

@@ -23,6 +23,23 @@ void link_door_refuse(struct link_door *door);
 /* 0: it is a unix socket. */
 uint16_t link_door_port(const struct link_door *door);
 
+struct library_link;
+
+/* Is told what happens on connections. Spans end with the call. */
+struct link_observer {
+    void *context;
+    /* The program has sent a whole message, the last one of the link's requests. */
+    void (*spoken)(void *context, const struct library_link *link);
+    /* The oldest request reaches the server. */
+    void (*executed)(void *context, const struct library_link *link, struct span request);
+    /* The server has given an answer, or a message that nobody has asked for. */
+    void (*answered)(void *context, const struct library_link *link, struct span answer);
+    /* The oldest answer reaches the program. */
+    void (*delivered)(void *context, const struct library_link *link);
+    /* Both ends are closed. */
+    void (*ended)(void *context, const struct library_link *link);
+};
+
 struct library_link {
     int client, node; /* from 0 */
     int number;       /* among the client's connections in the order of their first use in this schedule; -1: unused */
@@ -40,7 +57,9 @@ struct library_link {
     bool has_waited; /* the server was asked something that it answers by its own clock, if not before */
     bool stirred;    /* something happened to it that the program may notice, since the flag was taken down */
     bool ended;      /* nothing more happens on it */
-    struct heard_commands heard; /* of a schedule that is watched */
+    struct heard_commands heard;          /* of a schedule that is watched */
+    const struct link_observer *observer; /* the world's; NULL: nobody */
+    uint64_t serial;                      /* no other connection of this world has it */
 };
 
 /* Takes a connection that a program has made. False if none waits. */

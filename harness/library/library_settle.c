@@ -144,7 +144,8 @@ void library_request_arrives(struct library_world *world, struct library_link *l
 /* --- programs --- */
 
 static bool lost(struct library_world *world, int number, const char *why) {
-    snprintf(world->search.reason, sizeof world->search.reason, "the program of client-%d: %.200s", number + 1, why);
+    snprintf(world->search.reason, sizeof world->search.reason, "%s%d: %.200s", world->settings.protocol->program_title,
+             number + 1, why);
     return false;
 }
 
@@ -193,6 +194,8 @@ static void links_take(struct library_world *world, int number, struct program_n
             link->client = number;
             link->node = node;
             link->number = -1;
+            link->observer = world->observer;
+            link->serial = ++world->serials;
             client->acts = true;
             if (world->down[node]) library_link_silence(link);
             news->speaks[link - client->links] = true;
@@ -329,7 +332,7 @@ static bool client_hear(struct library_world *world, int number) {
     for (int each = 0; each < client->link_count; each++)
         any |= link_hear(world, &client->links[each], news.speaks[each]);
     links_number(world, number);
-    return (spoke && calls_hear(world, number)) || any;
+    return (spoke && world->settings.protocol->hear(world, number)) || any;
 }
 
 bool library_settle(struct library_world *world) {

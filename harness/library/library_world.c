@@ -9,20 +9,17 @@
 #include "harness/scheduler/clock.h"
 #include "harness/search/mix.h"
 
-/* Limits of virtual time for what is no call: a program that starts, and one that forgets. */
-enum { OPEN_LIMIT_MS = 120000, FORGET_LIMIT_MS = 60000, PROTOCOL_LEAST = 2, PROTOCOL = 3 };
 /* How long it is looked on after a workload: what renews a lease would have renewed it twice. */
 enum { LEASES_AFTER = 2, AFTER_LEAST_MS = 4000 };
 /* How long programs rest at least before a schedule. */
 enum { REST_MS = 50 };
-enum { WARM_UP_TRIES = 3 };
 
 /* Where the clock stands when a session begins. Programs reckon in floating-point seconds, milliseconds and
  * microseconds, whose rounding changes at powers of two. From here on none is passed for 11 days, so that a program
  * that has lived for some schedules, which begin at whole seconds, rounds as a new one does. */
 static const int64_t SESSION_NS = INT64_C(1100000) * CLOCK_NS_PER_S - SHARED_PAGE_UPTIME_NS;
 
-__attribute__((format(printf, 2, 3))) static bool give_up(struct library_world *world, const char *format, ...) {
+bool library_give_up(struct library_world *world, const char *format, ...) {
     va_list arguments;
     if (world->search.reason[0]) return false;
     va_start(arguments, format);
@@ -33,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static bool give_up(struct library_world *
 
 /* --- programs --- */
 
-static bool doors_open(struct library_world *world, int number) {
+bool library_doors_open(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     for (int node = 0; node < world->settings.nodes; node++) {
         char path[LIBRARY_PATH];
@@ -41,23 +38,9 @@ static bool doors_open(struct library_world *world, int number) {
         snprintf(path, sizeof path, "%s/c%d-n%d", world->settings.directory, number + 1, node + 1);
         unlink(path);
         if (!link_door_open(&client->doors[node], world->offer.is_tcp ? "127.0.0.1:0" : path, &error))
-            return give_up(world, "client-%d has no address for its servers: %s", number + 1, error.text);
+            return library_give_up(world, "client-%d has no address for its servers: %s", number + 1, error.text);
     }
     return true;
-}
-
-/* What the library is given: under sentinels it is given their addresses, and asks them for the master's. */
-static json_t *nodes_json(const struct library_world *world, int number) {
-    json_t *nodes = json_array();
-    for (int node = 0; node < world->settings.nodes; node++) {
-        const struct link_door *door = &world->clients[number].doors[node];
-        int own = link_door_port(door), port = world->settings.ports[node] ? world->settings.ports[node] : own;
-        bool asks_sentinels = world->offer.topology == TOPOLOGY_SENTINEL;
-        if (asks_sentinels && world->servers[node].kind != &SENTINEL_KIND) continue;
-        json_array_append_new(nodes, own ? json_pack("{s:s,s:i}", "host", "127.0.0.1", "port", port)
-                                         : json_pack("{s:s}", "unix", door->address.text));
-    }
-    return nodes;
 }
 
 /* Where servers say that others are, the program reaches its own doors. */
@@ -67,59 +50,20 @@ static void doors_lead(const struct library_world *world, struct library_client 
             hosted_lead(&client->program, (uint16_t)world->settings.ports[node], link_door_port(&client->doors[node]));
 }
 
-/* Asks what is no call, and lets everything happen until it is answered with `ok`. */
-static bool program_ask(struct library_world *world, int number, json_t *body, int64_t limit_ms) {
-    char verb[24];
-    snprintf(verb, sizeof verb, "%s", json_string_value(json_object_get(body, "op")));
-    if (!calls_ask_control(world, number, body)) return false;
-    if (!library_drain(world, number, limit_ms))
-        return give_up(world, "client-%d did not answer %s within %lld s of its time", number + 1, verb,
-                       (long long)limit_ms / 1000);
-    return world->clients[number].control_outcome == OUTCOME_OK;
-}
-
-static bool program_start(struct library_world *world, int number) {
+bool library_program_start(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     char log[LIBRARY_PATH];
     snprintf(log, sizeof log, "%s/client-%d.log", world->settings.directory, number + 1);
     struct random random = random_split(world->settings.seed, (uint64_t)number);
     client->question = client->control = 0;
-    bool started = hosted_start(&client->program, world->settings.program, world->page, &world->page->tasks[number],
-                                random_next(&random), log);
+    bool started = hosted_start(&client->program, world->settings.protocol->program(world, number), world->page,
+                                &world->page->tasks[number], random_next(&random), log);
     if (started) doors_lead(world, client);
     if (!started || !hosted_run(&client->program))
-        return give_up(world, "the program of client-%d: %s", number + 1, client->program.reason);
+        return library_give_up(world, "%s%d: %s", world->settings.protocol->program_title, number + 1,
+                               client->program.reason);
     client->runs = true;
-    return program_ask(world, number, json_pack("{s:s,s:i}", "op", "hello", "protocol", PROTOCOL), OPEN_LIMIT_MS) ||
-           give_up(world, "client-%d refused to say hello", number + 1);
-}
-
-/* "capacity=1 mode=fair" as an object: whole numbers, and texts. */
-static json_t *settings_json(const char *settings) {
-    json_t *body = json_object();
-    char copy[WORKLOAD_SETTINGS], *rest = NULL;
-    snprintf(copy, sizeof copy, "%s", settings);
-    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        char *value = strchr(word, '='), *end = NULL;
-        *value++ = '\0';
-        long long number = strtoll(value, &end, 10);
-        json_object_set_new(body, word, *end ? json_string(value) : json_integer(number));
-    }
-    return body;
-}
-
-static bool program_open(struct library_world *world, int number) {
-    char name[OFFER_NAME];
-    json_t *settings = settings_json(world->opened);
-    json_t *body = json_pack("{s:s,s:s,s:I,s:i,s:b,s:o}", "op", "open", "resource", library_resource_name(0, name),
-                             "lease_ms", (json_int_t)world->settings.lease_ms, "permits", world->settings.permits,
-                             "fixed_lease", 0, "nodes", nodes_json(world, number));
-    if (json_object_size(settings) > 0) json_object_set(body, "settings", settings);
-    json_decref(settings);
-    if (world->offer.topology == TOPOLOGY_SENTINEL)
-        json_object_set_new(body, "master", json_string(world->settings.master));
-    return program_ask(world, number, body, OPEN_LIMIT_MS) ||
-           give_up(world, "client-%d could not be opened", number + 1);
+    return true;
 }
 
 static void client_end(struct library_world *world, int number) {
@@ -141,49 +85,13 @@ void library_session_end(struct library_world *world) {
     library_clock_move(world, SESSION_NS);
 }
 
-/* --- what the library offers --- */
-
-/* Whether the servers are such that the library is configured for. */
-static bool topology_fits(const struct library_world *world) {
-    int cluster = 0, sentinels = 0;
-    for (int node = 0; node < world->settings.nodes; node++) {
-        cluster += world->servers[node].kind == &CLUSTER_KIND;
-        sentinels += world->servers[node].kind == &SENTINEL_KIND;
-    }
-    switch (world->offer.topology) {
-    case TOPOLOGY_CLUSTER: return cluster == world->settings.nodes;
-    case TOPOLOGY_SENTINEL: return sentinels == world->settings.nodes - 1 && world->settings.master;
-    default: return cluster + sentinels == 0;
-    }
-}
-
-static bool offer_ask(struct library_world *world) {
-    char reason[OFFER_REASON];
-    const struct library_settings *settings = &world->settings;
-    if (!program_start(world, 0)) return false;
-    const json_t *hello = world->clients[0].control_answer;
-    const json_t *protocol = json_object_get(hello, "protocol");
-    bool good = json_integer_value(protocol) >= PROTOCOL_LEAST && json_integer_value(protocol) <= PROTOCOL;
-    if (!good) give_up(world, "the adapter does not speak protocol 2 or 3 (docs/adapters.md), which a search needs");
-    else if (!offer_read(hello, settings->lease_ms, settings->permits, &world->offer, reason) ||
-             (settings->form_count && !offer_restrict(&world->offer, settings->forms, settings->form_count, reason)))
-        good = give_up(world, "%s", reason);
-    else if (!topology_fits(world))
-        good =
-            give_up(world, "the library needs servers of the topology %s", LIBRARY_TOPOLOGIES[world->offer.topology]);
-    else if (world->offer.facts.nodes > world->settings.nodes)
-        good = give_up(world, "the library needs %d servers", world->offer.facts.nodes);
-    world->search.lease_of_object = world->offer.lease_of_object;
-    library_session_end(world);
-    return good;
-}
-
 static void server_make(struct library_world *world, int node) {
     struct library_server *server = &world->servers[node];
     *server = (struct library_server){.kind = world->settings.services[node],
                                       .address = world->settings.addresses[node],
                                       .start = world->settings.starts[node],
                                       .seed = world->settings.seed,
+                                      .database = world->settings.database,
                                       .page = world->page,
                                       .slot = &world->page->tasks[LIBRARY_CLIENTS + node]};
     snprintf(server->log, sizeof server->log, "%s/server-%d.log", world->settings.directory, node + 1);
@@ -200,7 +108,7 @@ bool library_world_open(struct library_world *world, const struct library_settin
     world->page->wall_epoch_ns = CLOCK_EPOCH_NS;
     for (int node = 0; node < settings->nodes; node++) server_make(world, node);
     library_session_end(world);
-    return offer_ask(world);
+    return world->settings.protocol->offer(world);
 }
 
 void library_world_close(struct library_world *world) {
@@ -234,62 +142,21 @@ static void links_renew(struct library_world *world, int number) {
     client->links_used = 0;
 }
 
-static int first_bit(unsigned bits) {
-    return bits ? __builtin_ctz(bits) : 0;
-}
-
-/* Asks a few times for a lock that nobody else uses; one that is never granted is found broken (hosted_search.c). */
-static bool is_granted(struct library_world *world, int number, const struct call *call) {
-    for (int tries = 0; tries < WARM_UP_TRIES && !world->search.reason[0]; tries++)
-        if (program_ask(world, number, calls_body(&world->offer, call), OPEN_LIMIT_MS)) return true;
-    world->never_grants = true;
-    return false;
-}
-
-static bool warm_up_mode(struct library_world *world, int number, enum call_mode mode) {
-    const struct library_form *form = &world->offer.forms[0];
-    struct call call = {.client = number, .form = form->name, .mode = mode};
-    call.wait = (enum call_wait)first_bit(form->waits);
-    call.lease = (enum call_lease)first_bit(form->leases);
-    call.lease_ms = call.lease == LEASE_GIVEN ? world->settings.lease_ms : 0;
-    call.wait_ms = call.wait == WAIT_TIME ? world->settings.lease_ms : call.wait == WAIT_FOREVER ? -1 : 0;
-    call.verb = CALL_ACQUIRE;
-    if (!is_granted(world, number, &call)) return !world->search.reason[0];
-    /* Whether a hold is renewed and released as it should be is what schedules find out. */
-    static const enum call_verb VERBS[] = {CALL_IS_HELD, CALL_RENEW, CALL_RELEASE};
-    for (size_t each = 0; each < sizeof VERBS / sizeof VERBS[0]; each++) {
-        call.verb = VERBS[each];
-        if (call.verb == CALL_IS_HELD && !form->answers_is_held) continue;
-        if (call.verb == CALL_RENEW && !form->renews) continue;
-        program_ask(world, number, calls_body(&world->offer, &call), OPEN_LIMIT_MS);
-        if (world->search.reason[0]) return false;
-    }
-    return true;
-}
-
-static void servers_flush(struct library_world *world) {
+void library_servers_flush(struct library_world *world) {
     for (int node = 0; node < world->settings.nodes; node++) world->servers[node].kind->flush(&world->servers[node]);
-}
-
-/* The first calls of a program open connections and load scripts. They are made before the first schedule, so that
- * later ones are like it. */
-static bool warm_up(struct library_world *world, int number) {
-    servers_flush(world);
-    for (int mode = MODE_EXCLUSIVE; mode <= MODE_PERMIT; mode++)
-        if (world->offer.modes >> mode & 1 && !warm_up_mode(world, number, (enum call_mode)mode)) return false;
-    return program_ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS) ||
-           give_up(world, "client-%d could not forget", number + 1);
 }
 
 static bool clients_begin(struct library_world *world, uint64_t seed) {
     for (int number = 0; number < world->workload.clients; number++) {
         struct library_client *client = &world->clients[number];
-        if (!client->runs && (!doors_open(world, number) || !program_start(world, number) ||
-                              !program_open(world, number) || !warm_up(world, number)))
-            return false;
+        if (!client->runs && !world->settings.protocol->begin(world, number)) return false;
         struct random random = random_split(seed, (uint64_t)number);
         hosted_seed(&client->program, random_next(&random));
     }
+    return true;
+}
+
+static void clients_renew(struct library_world *world) {
     /* Also of clients that have no part in this schedule: what an earlier one held back would come in its midst. */
     for (int number = 0; number < LIBRARY_CLIENTS; number++) {
         struct library_client *client = &world->clients[number];
@@ -299,7 +166,6 @@ static bool clients_begin(struct library_world *world, uint64_t seed) {
         world->page->tasks[number].wall_offset_ns = 0;
         links_renew(world, number);
     }
-    return true;
 }
 
 /* A schedule begins at a whole second, in which every earlier lease is over. Until then the programs rest: a runtime
@@ -314,14 +180,18 @@ static bool all_rest(struct library_world *world, uint64_t seed) {
     for (int node = 0; node < world->settings.nodes; node++)
         server_reset(&world->servers[node], mix(seed, (uint64_t)node));
     for (int number = 0; number < LIBRARY_CLIENTS; number++) world->clients[number].acts = false;
-    return clients_begin(world, seed) && clients_rest(world);
+    if (!clients_begin(world, seed) || !world->settings.protocol->begun(world, seed)) return false;
+    clients_renew(world);
+    return clients_rest(world);
 }
 
 /* Whether a program that has forgotten an earlier schedule goes on with it: its watchdogs renew, its releases are tried
  * again. That would be taken for a part of the next schedule. A client of Redis has nothing else to do then; those of
  * other services keep their sessions. */
 static bool any_goes_on(const struct library_world *world) {
-    if (world->offer.topology != TOPOLOGY_SINGLE || world->servers[0].kind != &REDIS_KIND) return false;
+    if (world->settings.protocol->acts_between || world->offer.topology != TOPOLOGY_SINGLE ||
+        world->servers[0].kind != &REDIS_KIND)
+        return false;
     for (int number = 0; number < LIBRARY_CLIENTS; number++) {
         const struct library_client *client = &world->clients[number];
         if (client->runs && client->has_played && client->acts) return true;
@@ -349,7 +219,7 @@ bool library_begin(struct search_world *search, const struct workload *workload,
     world->has_drawn = true; /* also by a session that began with this schedule, after it was drawn */
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         world->clients[client].has_played = world->clients[client].runs;
-    servers_flush(world);
+    if (!world->settings.protocol->empty(world)) return false;
     world->began_ns = shared_page_mono_ns(world->page);
     memset(world->key_ends_ns, 0, sizeof world->key_ends_ns);
     world->event_count = 0;
@@ -359,9 +229,7 @@ bool library_begin(struct search_world *search, const struct workload *workload,
 
 static bool forget_all(struct library_world *world) {
     for (int number = 0; number < world->workload.clients; number++)
-        if (world->clients[number].runs &&
-            !program_ask(world, number, json_pack("{s:s}", "op", "forget"), FORGET_LIMIT_MS))
-            return false;
+        if (world->clients[number].runs && !world->settings.protocol->forget(world, number)) return false;
     return true;
 }
 
@@ -374,18 +242,19 @@ static bool has_been_quiet(const struct library_world *world) {
 
 /* The judge may find nothing wrong where a library leaves something behind that is nobody's promise: such programs are
  * not used again, unless it is a key that they have not touched for a lease, and which is removed before the next
- * schedule, or a transaction that keeps nobody out. */
-static bool is_harmless(const char *left) {
-    static const char *const KINDS[] = {"key ", "transaction without a lock "};
-    for (size_t each = 0; each < sizeof KINDS / sizeof KINDS[0]; each++)
+ * schedule, or a transaction that keeps nobody out. The keys of an application are its data. */
+static bool is_harmless(const struct library_world *world, const char *left) {
+    static const char *const KINDS[] = {"transaction without a lock ", "key ", "subscription "};
+    for (int each = 0; each < (world->settings.protocol->acts_between ? 3 : 2); each++)
         if (strncmp(left, KINDS[each], strlen(KINDS[each])) == 0) return true;
     return false;
 }
 
 static bool is_fresh(const struct library_world *world, size_t from) {
-    bool quiet = has_been_quiet(world);
+    bool quiet = world->settings.protocol->acts_between || has_been_quiet(world);
     for (size_t each = from; each < world->event_count; each++)
-        if (world->events[each].kind == EVENT_LEFT && !(quiet && is_harmless(world->events[each].name))) return false;
+        if (world->events[each].kind == EVENT_LEFT && !(quiet && is_harmless(world, world->events[each].name)))
+            return false;
     return true;
 }
 

@@ -15,14 +15,63 @@
 #include "harness/library_service/library_server.h"
 #include "harness/search/search_world.h"
 
+struct search_settings;
+
 enum { LIBRARY_LOCKS = 100 /* workload.h */ };
 enum { LIBRARY_CLIENTS = WORKLOAD_CLIENTS, LIBRARY_LINKS = LINKS_PER_CLIENT, LIBRARY_NODES = 5, LIBRARY_RESOURCES = 3 };
 enum { LIBRARY_STEPS_MOST = 4000, LIBRARY_PATH = 512 };
 enum { LIBRARY_CHOICES = LIBRARY_CLIENTS * (WORKLOAD_THREADS + 2 * LIBRARY_LINKS) + 1 };
 
+struct library_world;
+struct application;
+
+/* How the world speaks to its programs, and judges what they have answered: to adapters of libraries
+ * (ADAPTER_PROTOCOL), or to the instances of an application (harness/application). No slot is NULL. What returns bool
+ * returns false with the world's reason. */
+struct hosted_protocol {
+    const char *program_title; /* "the program of client-", before its number */
+    int property_count;
+    const char *(*property_name)(int property);
+    /* The path of a client's program. */
+    const char *(*program)(const struct library_world *world, int client);
+    /* When the world is opened: fills in world->offer. */
+    bool (*offer)(struct library_world *world);
+    /* Starts the program of a client, and lets everything happen until it can be asked. */
+    bool (*begin)(struct library_world *world, int client);
+    /* The programs of all clients of a schedule run. */
+    bool (*begun)(struct library_world *world, uint64_t seed);
+    /* A schedule has ended: the program is as before it. */
+    bool (*forget)(struct library_world *world, int client);
+    /* The servers have what a schedule begins with. */
+    bool (*empty)(struct library_world *world);
+    /* Draws what clients ask for. */
+    void (*draw)(struct library_world *world, struct workload *workload, uint64_t seed);
+    /* Asks a thread's next call, which is no work. */
+    bool (*ask)(struct library_world *world, int client, int thread);
+    /* Takes what a client's program has answered. True: there was something. */
+    bool (*hear)(struct library_world *world, int client);
+    /* Judges world->last, of a schedule that was played to its end. */
+    void (*judge)(struct library_world *world, const struct search_settings *settings, struct search_outcome *outcome);
+    /* Adds what the program, or its file, says of itself. */
+    void (*introduce)(const struct library_world *world, json_t *result);
+    /* The evidence of the last schedule is kept, too: world->kept was. */
+    void (*keep)(struct library_world *world);
+    /* Adds the evidence of the last schedule, or of the one that was kept. */
+    void (*describe)(const struct library_world *world, bool kept, json_t *result);
+    const struct portfolio_turn *portfolio;
+    int portfolio_turns;
+    int usual_courses; /* before a search */
+    bool acts_between; /* programs may have something to do between schedules */
+};
+
+extern const struct hosted_protocol ADAPTER_PROTOCOL;
+
 struct library_settings {
-    const char *program;   /* the adapter's path */
-    const char *directory; /* for sockets and logs */
+    const struct hosted_protocol *protocol;
+    struct application *application; /* of APPLICATION_PROTOCOL; the caller's */
+    const char *database;            /* of an application on PostgreSQL; NULL: that of locks */
+    const char *program;             /* the adapter's path */
+    const char *directory;           /* for sockets and logs */
     int64_t lease_ms;
     int permits, nodes;
     uint64_t seed; /* of the search: programs start with it */
@@ -95,9 +144,11 @@ struct library_world {
     char opened[WORKLOAD_SETTINGS];       /* the settings that programs which run were opened with */
     bool has_drawn;                       /* the first of these */
     struct library_evidence last, kept;
-    const struct schedule *played; /* of a schedule that is watched, as it is played; NULL: nobody watches */
-    size_t noted;                  /* its deviations in `deviations` */
-    json_t *deviations, *heard;    /* owned; `heard`: what servers heard of it (heard_commands.h) */
+    const struct link_observer *observer; /* of new connections; NULL: nobody */
+    uint64_t serials;                     /* of connections, given out */
+    const struct schedule *played;        /* of a schedule that is watched, as it is played; NULL: nobody watches */
+    size_t noted;                         /* its deviations in `deviations` */
+    json_t *deviations, *heard;           /* owned; `heard`: what servers heard of it (heard_commands.h) */
 };
 
 static inline const struct library_world *library_world_of(const struct search_world *search) {
@@ -138,9 +189,20 @@ void library_world_close(struct library_world *world);
 /* Makes world->search of a world that has these settings and need not be open. Its properties are promises of
  * libraries; its places are the calls that struck clients were making. */
 void library_search_make(struct library_world *world, const struct library_settings *settings);
+/* Messages that ask for the same - that have the same sort - are one situation, and the answers to them another one. */
+uint64_t library_situation(bool is_answer, uint64_t sort);
 
 /* Ends the programs: the next schedule begins a session. */
 void library_session_end(struct library_world *world);
+
+/* For protocols. Returns false, with the world's reason, unless there is one already. */
+__attribute__((format(printf, 2, 3))) bool library_give_up(struct library_world *world, const char *format, ...);
+/* Opens the addresses at which a client's program reaches its servers. */
+bool library_doors_open(struct library_world *world, int client);
+/* Starts a client's program, and runs it until it is quiet. */
+bool library_program_start(struct library_world *world, int client);
+/* Deletes what is at the servers. */
+void library_servers_flush(struct library_world *world);
 
 /* Operations of struct search_world. When a schedule has begun, servers are empty, the programs of the workload's
  * clients run and have made no call. Choices are of steps only, not of faults. */
@@ -156,6 +218,10 @@ bool library_end(struct library_world *world);
 
 /* Adds a copy, with the schedule's time. Returns its index. */
 uint32_t library_event_add(struct library_world *world, struct call_event event);
+/* The next call of a thread; NULL: it has made all of them. */
+const struct planned_call *library_next_call(const struct library_world *world, int client, int thread);
+/* A thread's next call was asked: adds it. */
+void library_ask_note(struct library_world *world, int client, int thread, const struct call *call);
 /* Looks at the servers how long the lock of each resource still lasts, and adds what has changed. */
 void library_leases_note(struct library_world *world);
 /* The latest EVENT_EXECUTED is of that server: adds whether a lease key lives longer since. */
@@ -167,20 +233,19 @@ const char *library_resource_name(int resource, char name[OFFER_NAME]);
 /* The resource with this name, or -1. */
 int library_resource_number(const char *name);
 
-/* --- library_calls.c: questions to hosted programs, and their answers (docs/adapters.md) --- */
+/* --- library_calls.c: questions to adapters, and their answers (docs/adapters.md) --- */
 
 /* The keys of a call's question besides id; the caller's. */
 json_t *calls_body(const struct library_offer *offer, const struct call *call);
-/* Asks the next call of a thread, or begins its work. */
-bool calls_ask_next(struct library_world *world, int client, int thread);
+/* Slots of ADAPTER_PROTOCOL. */
+bool adapter_call_ask(struct library_world *world, int client, int thread);
+bool adapter_answers_hear(struct library_world *world, int client);
 /* Cancels the call of a thread that is under way. */
 bool calls_cancel(struct library_world *world, int client, int thread);
 /* Cancels calls of a client after a number of its messages; `gone_on`: one more has. False: it takes no question. */
 bool calls_cancel_at(struct library_world *world, int client, bool gone_on);
 /* Asks what is no call of a thread; `body`: its keys besides id, which this takes. */
 bool calls_ask_control(struct library_world *world, int client, json_t *body);
-/* Takes all lines that a client's program has written. True: there were some. */
-bool calls_hear(struct library_world *world, int client);
 
 /* --- library_faults.c: what each fault does in the world of a library --- */
 

@@ -79,3 +79,8 @@ enum message_found http1_reply_find(struct format_state *state, struct span byte
     long body = number_at(value, 10);
     return body < 0 ? MESSAGE_BROKEN : up_to(head.length + (size_t)body, bytes, message);
 }
+
+bool http1_reply_has_length(struct span bytes) {
+    struct span head = head_of(bytes);
+    return field_value(head, "content-length:").length > 0 || field_value(head, "transfer-encoding:").length > 0;
+}

@@ -20,6 +20,11 @@ typedef void residue_taken(void *hearer, const char *what, const char *name, int
 
 enum { KEY_ELSEWHERE = -3 };
 
+enum { SERVER_COLUMNS = 8, SERVER_VALUE = 256, SERVER_REASON = 200 };
+
+/* Is called with the first SERVER_COLUMNS values of a row, cut to SERVER_VALUE bytes; NULL: there is no value. */
+typedef void row_taken(void *hearer, const char *const *values, int count);
+
 struct server_kind {
     const char *service; /* as --service names it */
     const struct message_format *requests, *answers;
@@ -38,6 +43,13 @@ struct server_kind {
      * service has no leases of keys. */
     int64_t (*left_ms)(struct library_server *server, const char *key);
     void (*residue)(struct library_server *server, residue_taken *taken, void *taker);
+    /* Asks in the server's own language, by the world's own connection: a statement of SQL, or a command of Redis as a
+     * line. The rows of the answer go to `taken`, which may be NULL. False: the server refuses it, and `reason`, of
+     * SERVER_REASON bytes, says why. NULL: the service has no such language. */
+    bool (*ask)(struct library_server *server, const char *text, row_taken *taken, void *taker, char *reason);
+    /* Of a server of an application: its data are kept as they are now, and flush brings them back. NULL: flush deletes
+     * all of them. */
+    void (*save)(struct library_server *server);
 };
 
 extern const struct server_kind REDIS_KIND, CLUSTER_KIND, SENTINEL_KIND, ETCD_KIND, POSTGRES_KIND, ZOOKEEPER_KIND;
@@ -50,6 +62,8 @@ struct library_server {
     uint64_t seed;       /* of a hosted server's random numbers */
     struct shared_page *page;
     struct task_slot *slot; /* of a hosted server: its clock */
+    const char *database;   /* the caller's: of PostgreSQL that of an application; NULL: of locks */
+    bool is_saved;          /* its data were kept */
     struct node node;       /* Redis */
     struct hosted_program program;
     bool runs;   /* a hosted server was started */

@@ -56,6 +56,9 @@ extern const struct message_format POSTGRES_REQUEST_FORMAT, POSTGRES_REPLY_FORMA
  * speak. */
 enum message_found http1_request_find(struct span bytes, struct queued_message *message);
 enum message_found http1_reply_find(struct format_state *state, struct span bytes, struct queued_message *message);
+/* Whether the head of an answer, with which the bytes begin, says where the answer ends. If not, the end of the
+ * connection ends it. */
+bool http1_reply_has_length(struct span bytes);
 
 /* Adds these bytes to a sort, which is 0 at first (FNV-1a, 64 bits). */
 static inline uint64_t sort_add(uint64_t sort, struct span bytes) {

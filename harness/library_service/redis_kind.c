@@ -50,9 +50,35 @@ static void cluster_residue(struct library_server *server, residue_taken *taken,
     channels_list(&server->node, "PUBSUB SHARDCHANNELS *\r\n", taken, taker);
 }
 
+static const char *reply_text(const redisReply *reply, char text[SERVER_VALUE]) {
+    if (reply->type == REDIS_REPLY_NIL) return NULL;
+    if (reply->type == REDIS_REPLY_INTEGER) snprintf(text, SERVER_VALUE, "%lld", reply->integer);
+    else snprintf(text, SERVER_VALUE, "%s", reply->str ? reply->str : "");
+    return text;
+}
+
+/* An array has a row for each element. */
+static bool redis_ask(struct library_server *server, const char *text, row_taken *taken, void *taker, char *reason) {
+    char line[4 * LINE], value[SERVER_VALUE];
+    if (snprintf(line, sizeof line, "%s\r\n", text) >= (int)sizeof line || strpbrk(text, "\r\n")) {
+        snprintf(reason, SERVER_REASON, "a command is one line of at most %zu bytes", sizeof line - 3);
+        return false;
+    }
+    redisReply *reply = node_ask(&server->node, line);
+    bool good = reply->type != REDIS_REPLY_ERROR;
+    if (!good) snprintf(reason, SERVER_REASON, "%s", reply->str);
+    bool is_list = reply->type == REDIS_REPLY_ARRAY;
+    for (size_t each = 0; good && taken && each < (is_list ? reply->elements : 1); each++) {
+        const char *one = reply_text(is_list ? reply->element[each] : reply, value);
+        taken(taker, &one, 1);
+    }
+    freeReplyObject(reply);
+    return good;
+}
+
 #define REDIS_FIELDS                                                                                                   \
     .requests = &RESP_REQUEST_FORMAT, .answers = &RESP_REPLY_FORMAT, .busy = LOADING, .restarts = true,                \
-    .end = redis_flush, .flush = redis_flush, .left_ms = redis_left_ms
+    .end = redis_flush, .flush = redis_flush, .left_ms = redis_left_ms, .ask = redis_ask
 
 const struct server_kind REDIS_KIND = {.service = "redis", REDIS_FIELDS, .residue = redis_residue};
 

@@ -75,7 +75,7 @@ static struct wire_event advisory_event(const struct statement_view *view, enum 
 static struct wire_event table_lock_event(const struct statement_view *view, enum wire_event_kind kind, int table,
                                           const char *object) {
     struct wire_event event = view_event(view, kind);
-    event.lock = view->sql->verb == DOES_LOCK_TABLE ? LOCK_TABLE : LOCK_ROW;
+    event.lock = view->sql->verb == DOES_LOCK_TABLE ? LOCK_OF_TABLE : LOCK_ROW;
     event.mode = view->sql->tables[table].is_shared ? WIRE_SHARED : WIRE_EXCLUSIVE;
     event.object = object;
     return event;

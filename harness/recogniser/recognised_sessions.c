@@ -58,3 +58,7 @@ void wire_session_close(struct wire_session *session, int64_t at_ns) {
     session->recogniser->sessions--;
     free(session);
 }
+
+int64_t wire_session_statements(const struct wire_session *session) {
+    return session->statements;
+}

@@ -74,5 +74,7 @@ struct wire_session *wire_session_open(struct recogniser *recogniser, int64_t nu
  * time at which it reached the server; an answer with the time at which it left it. */
 void wire_session_request(struct wire_session *session, struct span message, int64_t at_ns);
 void wire_session_answer(struct wire_session *session, struct span message, int64_t at_ns);
+/* The number of the last statement that was handed in; 0: there was none. */
+int64_t wire_session_statements(const struct wire_session *session);
 /* The connection has ended: of PostgreSQL, so has its transaction, and its advisory locks are released. */
 void wire_session_close(struct wire_session *session, int64_t at_ns);

@@ -29,7 +29,7 @@ static const char *const LOCK_NAMES[] = {
     [LOCK_ADVISORY_TRANSACTION] = "advisory-transaction",
     [LOCK_ROW] = "row",
     [LOCK_LEASE_ROW] = "lease-row",
-    [LOCK_TABLE] = "table",
+    [LOCK_OF_TABLE] = "table",
 };
 
 static const char *const REFUSAL_NAMES[] = {

@@ -9,6 +9,7 @@
 #include "harness/search/schedule.h"
 
 enum { SEARCH_PROPERTIES = 24, SEARCH_PLACES = 33, SEARCH_CHOICES = 544, SEARCH_TARGETS = 256, SEARCH_REASON = 256 };
+enum { EXCHANGE_AIMS = 32 };
 
 struct search_settings;
 struct search_world;
@@ -41,8 +42,9 @@ enum strategy_kind {
     STRATEGY_PCT,
     STRATEGY_USUAL,
     STRATEGY_EXHAUSTIVE,
-    STRATEGY_NOVELTY, /* novelty.h */
-    STRATEGIES        /* the world's portfolio */
+    STRATEGY_NOVELTY,  /* novelty.h */
+    STRATEGY_EXCHANGE, /* the usual course, but for one moment in which somebody else goes first */
+    STRATEGIES         /* the world's portfolio */
 };
 struct portfolio_turn {
     enum strategy_kind kind;
@@ -113,6 +115,9 @@ struct search_world {
     int current; /* the choice_chain that took the last one; -1: none */
     uint64_t steps_most;
     int64_t lease_ms;
+    /* Situations at which an exchange is aimed, as there is a reason to believe that it matters there. */
+    uint64_t exchange_aims[EXCHANGE_AIMS];
+    int exchange_aim_count;
     const struct portfolio_turn *portfolio;
     int portfolio_turns;
     int deviates_of;      /* STRATEGY_UNIFORM draws one of so many steps; the others are the usual ones */

@@ -5,7 +5,7 @@
 
 #include "harness/scheduler/grown.h"
 
-enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4, AIMED_UNTIL = 2 };
+enum { RANDOM_STREAM = 1000, BACKWARDS_OF = 4, AIMED_UNTIL = 2, EXCHANGES_FREE_OF = 4 };
 
 /* --- drawn in advance --- */
 
@@ -50,6 +50,15 @@ static void faults_plan_each(struct strategy *strategy, const struct choice_spac
     }
 }
 
+/* One exchange in four is aimed nowhere: the reasons for aims may be wrong. */
+static void exchange_plan(struct strategy *strategy, const struct search_world *world, uint64_t horizon) {
+    strategy->exchange_step = random_below(&strategy->random, horizon);
+    if (world->exchange_aim_count == 0 || random_below(&strategy->random, EXCHANGES_FREE_OF) == 0) return;
+    uint64_t drawn = random_below(&strategy->random, (uint64_t)world->exchange_aim_count);
+    strategy->exchange_aim.name = world->exchange_aims[drawn];
+    strategy->exchange_aim.skip = random_below(&strategy->random, 2);
+}
+
 void strategy_begin(struct strategy *strategy, const struct search_world *world, enum strategy_kind kind,
                     enum fault_plan plan, uint64_t seed, const struct fault_budget *budget, uint64_t horizon,
                     const struct situations *situations) {
@@ -59,6 +68,7 @@ void strategy_begin(struct strategy *strategy, const struct search_world *world,
                                   .spares_store = budget->spares_store};
     if (plan != FAULTS_NONE && budget->total) faults_plan_few(strategy, world->space, plan, budget, horizon);
     else if (plan != FAULTS_NONE) faults_plan_each(strategy, world->space, budget, horizon);
+    if (kind == STRATEGY_EXCHANGE) exchange_plan(strategy, world, horizon);
     if (kind != STRATEGY_PCT) return;
     for (int chain = 0; chain < STRATEGY_CHAINS; chain++)
         strategy->priority[chain] = random_next(&strategy->random) | (uint64_t)1 << 63;
@@ -154,9 +164,30 @@ static struct choice by_priority(struct strategy *strategy, const struct search_
     return choices[best];
 }
 
+static bool exchange_is_due(struct strategy *strategy, const struct search_world *world, struct choice usual) {
+    struct aim *aim = &strategy->exchange_aim;
+    if (strategy->has_exchanged) return false;
+    if (!aim->name) return world->steps >= strategy->exchange_step;
+    return world->operations->situation(world, usual) == aim->name && aim->skip-- == 0;
+}
+
+/* Somebody else, who goes on from here by the usual course, goes first. */
+static struct choice exchange_choose(struct strategy *strategy, const struct search_world *world,
+                                     const struct choice *choices, int count) {
+    struct choice usual = search_usual(world, choices, count), others[SEARCH_CHOICES];
+    int other_count = 0;
+    for (int each = 0; each < count; each++)
+        if (choice_chain(world->space, choices[each]) != choice_chain(world->space, usual))
+            others[other_count++] = choices[each];
+    if (other_count == 0 || !exchange_is_due(strategy, world, usual)) return usual;
+    strategy->has_exchanged = true;
+    return others[random_below(&strategy->random, (uint64_t)other_count)];
+}
+
 static struct choice step_choose(struct strategy *strategy, const struct search_world *world,
                                  const struct choice *choices, int count) {
     if (strategy->kind == STRATEGY_PCT) return by_priority(strategy, world, choices, count);
+    if (strategy->kind == STRATEGY_EXCHANGE) return exchange_choose(strategy, world, choices, count);
     bool is_usual = strategy->kind == STRATEGY_USUAL ||
                     (world->deviates_of > 1 && random_below(&strategy->random, (uint64_t)world->deviates_of) > 0);
     if (is_usual) return search_usual(world, choices, count);

@@ -41,6 +41,10 @@ struct strategy {
     } faults[STRATEGY_FAULTS];
     int fault_count;
     bool ends_quiet; /* choose CHOICE_QUIET after the last fault */
+    /* STRATEGY_EXCHANGE: in which situation, or at which step, and whether it has happened. */
+    struct aim exchange_aim; /* without a name: exchange_step counts */
+    uint64_t exchange_step;
+    bool has_exchanged;
 };
 
 /* Draws what can be drawn in advance. `horizon`: the approximate number of steps of a schedule. `situations`: to aim

@@ -8,7 +8,7 @@ const char *const CALL_MODES[] = {"exclusive", "read", "write", "permits", NULL}
 const char *const CALL_WAITS[] = {"none", "time", "forever", NULL};
 const char *const CALL_LEASES[] = {"given", "renewed", "endless", "default", NULL};
 const char *const CALL_OUTCOMES[] = {"unknown", "ok", "refused", NULL};
-const char *const CALL_VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", NULL};
+const char *const CALL_VERBS[] = {"acquire", "release", "renew", "is_held", "cancel", "work", "request", NULL};
 
 int call_word_find(const char *const *words, const char *word) {
     for (int each = 0; word && words[each]; each++)
@@ -84,6 +84,10 @@ const char *workload_line_write(const struct planned_call *planned, char line[WO
                         CALL_VERBS[call->verb]);
     if (call->verb == CALL_WORK) {
         snprintf(line + used, WORKLOAD_LINE - (size_t)used, " %lld", (long long)planned->work_ms);
+        return line;
+    }
+    if (call->verb == CALL_REQUEST) {
+        snprintf(line + used, WORKLOAD_LINE - (size_t)used, " %s", planned->form);
         return line;
     }
     used += snprintf(line + used, WORKLOAD_LINE - (size_t)used, " lock-%d resource-%d %s", call->lock + 1,
@@ -174,6 +178,9 @@ bool workload_line_read(struct workload *workload, const char *line, const char 
     if (place == CALL_WORK)
         return sscanf(line + used, " %lld %n", (long long *)&added->work_ms, &more) == 1 && line[used + more] == '\0' &&
                added->work_ms >= 0 && added->work_ms <= 1000000000;
+    *reason = "a request has a name";
+    if (place == CALL_REQUEST)
+        return sscanf(line + used, " %95s%n", added->form, &more) == 1 && line[used + more] == '\0';
     *reason = "after the verb follow lock-N resource-N and exclusive, read, write or permits";
     if (sscanf(line + used, " lock-%d resource-%d %15s%n", &lock, &resource, mode, &more) != 3) return false;
     int mode_place = call_word_find(CALL_MODES, mode);

@@ -11,7 +11,10 @@
  * when N messages of its client have gone on), an acquire "over". A release that ends with "again" is asked only if the
  * one before it has failed.
  *
- * "settings capacity=1" says what all programs are opened with.
+ * "settings capacity=1" says what all programs are opened with. A request to an instance of an application has its
+ * name:
+ *
+ *   client-1 thread-1: request consume
  *
  * A thread makes its next call when the one before is answered. What stands between an acquire that was not granted and
  * its release is left out, with both. */

@@ -79,7 +79,7 @@ def test_a_schedule_that_could_not_be_played_leaves_no_gap(tmp_path: Path) -> No
     histories, reached = _session_digests(path, sessions, 150, whole=False)
     assert ([*array("Q", histories)], reached) == (digests[:51], 110)
     campaign = Campaign(key=KEY, shards=1)
-    campaign.add(1, SearchOutcome(SearchTally(), histories, reached, 1.0, None, 1, [], False, b""))
+    campaign.add(1, SearchOutcome(SearchTally(), histories, reached, 1.0, None, 1, [], False, b"", []))
     assert (campaign.until, campaign.repeats, campaign.schedules, campaign.distinct) == (51, 110, 50, 4)
 
 

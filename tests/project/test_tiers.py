@@ -322,6 +322,30 @@ def test_a_run_that_plays_too_much_again_fails(project: Path, plays: int, words:
     assert (is_over in output) == (plays == 21)
 
 
+PACES = """
+from lockstorm.base.errors import Stalled
+from tests.helpers.support import trial
+
+PACES = []
+
+def test_it():
+    with trial("set-nx-px", time="real") as running:
+        PACES.append((running.settings.pace, running.settings.lease_ms))
+    if len(PACES) < 4:
+        raise Stalled("as if the machine had stood still")
+    assert [pace for pace, _ in PACES] == [1, 2, 4, 4]
+    assert PACES[1][1] >= 2 * PACES[0][1] and PACES[2][1] >= 4 * PACES[0][1]
+"""
+
+
+@pytest.mark.lengthy("plays four trials in real time")
+def test_a_test_that_pytest_plays_again_has_a_slower_pace(project: Path) -> None:
+    (project / "tests" / "conftest.py").write_text((paths.ROOT / "tests" / "conftest.py").read_text())
+    (project / "tests" / "test_some.py").write_text(PACES)
+    said, _ = played(project, "-p", "pytest_rerunfailures", "--reruns", "4", "--only-rerun", "^Stalled:")
+    assert "1 passed, 3 played again" in said
+
+
 def test_the_budget_grows_with_the_run() -> None:
     assert [played_again.budget_of(tests) for tests in (1, 2_000, 2_100, 9_900)] == [20, 20, 21, 99]
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from lockstorm.campaigns.campaign_case import PieceAnswer, SearchPiece, piece_plan
 from lockstorm.campaigns.case_pool import CasePool
 from lockstorm.search.campaign import Campaign
-from lockstorm.search.schedule_file import LibraryContext
+from lockstorm.search.schedule_file import HostedContext
 from lockstorm.search.search_plan import SearchRequest
 from lockstorm.search.search_result import SearchResult, search_result
 from lockstorm.search.sessions import session_numbers, whole_sessions
@@ -23,7 +23,7 @@ class PieceSearch:
     def cases(self) -> Sequence[SearchPiece]:
         """In the order of their schedules, which have no gap. Those of a library are whole sessions."""
         plan = piece_plan(self.request)
-        if isinstance(plan.context, LibraryContext):
+        if isinstance(plan.context, HostedContext):
             return self._sessions(whole_sessions(plan.schedules))
         firsts = range(0, plan.schedules, self.cut)
         return [SearchPiece(self.request, first, min(first + self.cut, plan.schedules)) for first in firsts]

@@ -26,6 +26,7 @@ GROUPS = {
     "Test a lock": ("run", "storm", "attach", "matrix", "advise", "compare", "locks", "faults", "scenarios"),
     "Search": ("explore", "replay", "merge", "campaign", "zoo"),
     "Libraries": ("adapter", "plugin", "libraries"),
+    "Applications": ("app",),
     "Judge": ("gate", "runs", "check", "history"),
     "Report": ("report", "show"),
     "Develop": ("test",),

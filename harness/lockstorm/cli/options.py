@@ -11,6 +11,7 @@ from lockstorm.base.option_fields import Kind, Option, options_of
 from lockstorm.base.paths import USUAL_POLICY
 from lockstorm.locks import adapter as adapters
 from lockstorm.locks import plugin as plugins
+from lockstorm.locks.lock_names import APP_PREFIX
 from lockstorm.report.window import ROWS_USUAL
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -124,11 +125,12 @@ def given_options(owner: type, chosen: Mapping[str, Any]) -> dict[str, Any]:  # 
     return {name: value for name, value in chosen.items() if name in known and value is not None}
 
 
-def chosen_lock(lock: str | None, adapter: str | None, plugin: str | None) -> str:
+def chosen_lock(lock: str | None, adapter: str | None, plugin: str | None, app: str | None = None) -> str:
     """The name of the chosen lock. Raises UsageError unless exactly one option names one."""
     chosen = [] if lock is None else [lock]
     chosen += [] if adapter is None else [adapters.PREFIX + adapter]
     chosen += [] if plugin is None else [plugins.PREFIX + plugin]
+    chosen += [] if app is None else [APP_PREFIX + app]
     if len(chosen) != 1:
         raise UsageError(
             "name one lock: --lock (`lockstorm locks` lists them), or --adapter for a library of your own, or --plugin "
@@ -142,6 +144,11 @@ adapter_option = click.option(
     "--adapter",
     metavar="PROGRAM",
     help="Lock library to try, through this adapter: ./mine, or a shipped one such as python-redis-lock.",
+)
+app_option = click.option(
+    "--app",
+    metavar="FILE",
+    help="Application to try, as this file describes it: lockstorm-app.toml.",
 )
 plugin_option = click.option(
     "--plugin", metavar="FILE", help="Lock to try, as a shared object built from your own C code: ./mine.so."

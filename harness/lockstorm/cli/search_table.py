@@ -36,6 +36,8 @@ def show_search(out: Console, result: SearchResult, events: list[Event] | None, 
         out.print(_numbers(result), "")
         if not result.library:
             out.print(verdict_table(result.properties, result.required), "")
+    for warning in result.warnings:
+        out.print(Text(f"warning: {warning.rule}: {warning.sentence}", "yellow"))
     out.print(sentence_text(result.sentence, result.exit))
     if result.properties:
         out.print(Text(f"again: {runnable(result.replay)}", "dim"))

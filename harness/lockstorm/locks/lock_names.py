@@ -6,6 +6,7 @@ from lockstorm.locks import adapter, plugin
 from lockstorm.native.library import locks, zoo_locks
 from lockstorm.results.lock_entry import LockEntry
 
+APP_PREFIX = "app:"  # of the names of applications in the place of a lock's
 AS_ASKED = -1  # the capacity of a lock whose number of permits the user chooses
 
 
@@ -14,12 +15,23 @@ def is_user_supplied(lock: str) -> bool:
     return adapter.is_adapter(lock) or plugin.is_plugin(lock)
 
 
+def is_application(name: str) -> bool:
+    return name.startswith(APP_PREFIX)
+
+
+def hosts_programs(lock: str) -> bool:
+    """Whether a search of it runs programs that outlive a schedule: of a library, or of an application."""
+    return adapter.is_adapter(lock) or is_application(lock)
+
+
 def lock_words(lock: str) -> list[str]:
     """The words of a command line that name a lock."""
     if plugin.is_plugin(lock):
         return ["--plugin", lock.removeprefix(plugin.PREFIX)]
     if adapter.is_adapter(lock):
         return ["--adapter", lock.removeprefix(adapter.PREFIX)]
+    if is_application(lock):
+        return ["--app", lock.removeprefix(APP_PREFIX)]
     return ["--lock", lock]
 
 

@@ -47,7 +47,7 @@ class Row:
 
 @dataclass
 class Bar:
-    """A state that lasts from row to row. `kind`: belief, overlap, lease, wait, fault, gone."""
+    """A state that lasts from row to row. `kind`: belief, overlap, lease, transaction, wait, fault, gone."""
 
     kind: str
     lane: int

@@ -97,7 +97,7 @@ def draw(diagram: Diagram, shown: list[int]) -> Picture:
     place = lane_position(diagram, shown)
     shapes = [*lane_shapes(diagram, place), *gap_shapes(diagram, place)]
     end = len(diagram.rows) - 1
-    for kind in ("gone", "fault", "wait", "lease", "belief", "overlap"):
+    for kind in ("gone", "fault", "wait", "lease", "transaction", "belief", "overlap"):
         for bar in diagram.bars:
             last = bar.last if bar.last >= 0 else end
             if bar.kind == kind and bar.lane >= 0 and place.is_shown(bar.first, last):
@@ -257,6 +257,7 @@ def bar_title(bar: Bar) -> str:
         "belief": "believed hold",
         "overlap": "more clients believe than the lock has permits for",
         "lease": "lease at the server",
+        "transaction": "transaction",
     }
     until = f", until: {bar.ended}" if bar.ended else ""
     return f"{titles[bar.kind]}{f', {bar.label}' if bar.label else ''}{until}"

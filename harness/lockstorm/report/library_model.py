@@ -25,6 +25,7 @@ NS_PER_MS = 1_000_000
 Called = tuple[int, int, int, str]  # client, thread, lock object, mode
 OUTCOMES = {
     "acquire": {"ok": "granted", "refused": "refused", "unknown": "ends without an outcome"},
+    "request": {"ok": "done", "refused": "refused", "unknown": "ends without an outcome"},
     "is_held": {"ok": "yes", "refused": "no", "unknown": "ends without an outcome"},
     "": {"ok": "done", "refused": "refused: not its own", "unknown": "ends without an outcome"},
 }
@@ -46,13 +47,19 @@ FAULTS = {  # {}: how long it lasts, in ms
 
 
 def library_diagram(events: Sequence[CallEvent], broken: Sequence[BrokenPromise]) -> Diagram:
-    return _traced(events, broken)[0]
+    return traced_diagram(events, broken, CallTracer)
 
 
-def _traced(events: Sequence[CallEvent], broken: Sequence[BrokenPromise]) -> tuple[Diagram, dict[int, int]]:
+def traced_diagram(events: Sequence[CallEvent], broken: Sequence[BrokenPromise], tracer: "type[CallTracer]") -> Diagram:
+    return _traced(events, broken, tracer)[0]
+
+
+def _traced(
+    events: Sequence[CallEvent], broken: Sequence[BrokenPromise], tracer_of: "type[CallTracer]"
+) -> tuple[Diagram, dict[int, int]]:
     """The diagram, and for each of its rows the index of the event that it shows."""
     shown = first_broken(broken)
-    tracer = _CallTracer(events, shown)
+    tracer = tracer_of(events, shown)
     for place, event in enumerate(events):
         tracer.add(place, event)
     return tracer.finish(), {row: place for place, row in tracer.row_of.items()}
@@ -63,10 +70,11 @@ def call_story(
     broken: Sequence[BrokenPromise],
     deviations: Sequence[PlayedDeviation] = (),
     calls: int = 0,
+    tracer_of: "type[CallTracer] | None" = None,
 ) -> list[CallStoryLine]:
     """The events that a reader needs, each with the number of the line of the schedule that it comes from: of its
     `calls` lines of calls, then of its deviations. Of each broken promise the first event that shows it is marked."""
-    diagram, event_of = _traced(events, broken)
+    diagram, event_of = _traced(events, broken, tracer_of or CallTracer)
     shown = {piece.shown_at: piece.text for piece in diagram.evidence}
     faults = {each.event: number for number, each in enumerate(deviations, calls + 1) if not deviation_words(each)[0]}
     orders = [(number, each) for number, each in enumerate(deviations, calls + 1) if deviation_words(each)[0]]
@@ -88,7 +96,9 @@ class _Pause:
     until_ns: int
 
 
-class _CallTracer:
+class CallTracer:
+    """Makes the diagram, event by event."""
+
     def __init__(self, events: Sequence[CallEvent], broken: Sequence[BrokenPromise]) -> None:
         asked = [event for event in events if event.kind == "ask"]
         threads = sorted({event.caller for event in asked})
@@ -96,7 +106,7 @@ class _CallTracer:
         self._several_threads = len(threads) > len(clients)
         self._several_locks = len({(event.client, event.lock) for event in asked}) > len(clients)
         self._threads = {thread: place for place, thread in enumerate(threads)}
-        resources = sorted({event.resource for event in asked})
+        resources = sorted({event.resource for event in asked if event.resource})
         self._several_resources = len(resources) > 1
         self._keys = {resource: len(threads) + place for place, resource in enumerate(resources)}
         self.lanes = [Lane(self._name(*thread), "client") for thread in threads]
@@ -114,6 +124,9 @@ class _CallTracer:
 
     def _name(self, client: int, thread: int) -> str:
         return f"client-{client} thread-{thread}" if self._several_threads else f"client-{client}"
+
+    def lane_of(self, event: CallEvent) -> int:
+        return self._threads.get(event.caller, -1)
 
     def add(self, place: int, event: CallEvent) -> None:
         while self._pauses and self._pauses[0].until_ns <= event.at_ns and self.rows:
@@ -164,6 +177,12 @@ class _CallTracer:
     def _ask(self, place: int, event: CallEvent) -> None:
         lane = self._threads[event.caller]
         row = len(self.rows)
+        if event.call == "request":
+            self._row(
+                place, event, lane, event.form or "", "dim", self._name(*event.caller), f"request {event.form}"
+            ).number = event.place
+            self._waits[place] = self._bar(Bar("wait", lane, row))
+            return
         lock = [f"lock-{event.lock}"] if self._several_locks else []
         mode = [] if event.mode in ("exclusive", "permits") else [event.mode]
         text = [event.call.replace("_", " "), *mode, *lock]
@@ -183,7 +202,8 @@ class _CallTracer:
         lane, row = self._threads[event.caller], len(self.rows)
         good, is_acquire = event.outcome == "ok", event.call == "acquire"
         text = {"ok": "granted" if is_acquire else "done", "unknown": "no outcome"}.get(event.outcome, "refused")
-        story = f"{event.call}: {OUTCOMES.get(event.call, OUTCOMES[''])[event.outcome]}"
+        called = event.form if event.call == "request" else event.call
+        story = f"{called}: {OUTCOMES.get(event.call, OUTCOMES[''])[event.outcome]}"
         more = (f", token {event.token}" if event.token else "") + (", cancelled" if event.cancelled else "")
         story += more + (f" ({event.error})" if event.error else "")
         tone = "good" if good and is_acquire else "" if good else "warn"

@@ -9,7 +9,7 @@ import msgspec
 NO_KEY, NO_END = -2, -1  # LEASE_NO_KEY, LEASE_WITHOUT_END
 NEVER = 2**63 - 1  # LATE_FOR_EVER
 
-CallEventKind = Literal["ask", "answer", "executed", "lease", "fault", "late", "idle", "end", "left", "notice"]
+CallEventKind = Literal["ask", "answer", "executed", "lease", "fault", "late", "idle", "end", "left", "notice", "wire"]
 
 
 class CallEvent(
@@ -50,6 +50,9 @@ class CallEvent(
     remaining_ms: int | None = None  # or NO_KEY, NO_END
     node: int = 0  # where there are several
     left: str = ""  # what a server still has at the end
+    # what a request of an application did to a lock or to data (wire_access.py); its text is in `form`
+    access: str = ""
+    object: str = ""
 
     @property
     def caller(self) -> tuple[int, int]:

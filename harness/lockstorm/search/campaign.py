@@ -12,9 +12,10 @@ import msgspec
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
-from lockstorm.locks.adapter import is_adapter
+from lockstorm.locks.lock_names import hosts_programs
 from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.verdict import Evidence, ScheduleLines
+from lockstorm.results.wire_access import RuleWarning
 from lockstorm.search.explorer import DIGEST_BYTES, STATE_REGISTERS, UNPLAYED, SearchOutcome, states_joined
 from lockstorm.search.search_lines import (
     FoundSchedule,
@@ -84,6 +85,7 @@ class Campaign(msgspec.Struct, kw_only=True):
     horizon: int = 0
     exhausted: bool = False
     states: bytes = b""  # registers for count_states
+    warnings: list[RuleWarning] = []  # of an application
 
     # --- numbers ---
 
@@ -93,7 +95,7 @@ class Campaign(msgspec.Struct, kw_only=True):
 
     @property
     def in_sessions(self) -> bool:
-        return is_adapter(str(self.key["lock"]))
+        return hosts_programs(str(self.key["lock"]))
 
     @property
     def is_over(self) -> bool:
@@ -168,6 +170,7 @@ class Campaign(msgspec.Struct, kw_only=True):
         self.found = self.found or outcome.found
         self.horizon = outcome.horizon
         self.exhausted = outcome.exhausted
+        self.warnings = self.warnings or outcome.warnings
 
     def _sum(self, tally: SearchTally, groups: list[ViolationGroup], elapsed_s: float, states: bytes) -> None:
         self.tally = tallies_joined([self.tally, tally])
@@ -180,6 +183,7 @@ class Campaign(msgspec.Struct, kw_only=True):
         self.digests |= other.digests
         self.reached = max(self.reached, other.reached)
         self._sum(other.tally, other.groups, other.elapsed_s, other.states)
+        self.warnings = self.warnings or other.warnings
         if other.found and (not self.found or other.found.number < self.found.number):
             self.found, self.shown = other.found, other.shown
 

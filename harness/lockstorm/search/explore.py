@@ -7,15 +7,14 @@ import msgspec
 from msgspec import structs
 
 from lockstorm.base.errors import Inconclusive, UsageError
-from lockstorm.report.library_model import call_story
 from lockstorm.results.call_event import BrokenPromise
 from lockstorm.results.event import Event
 from lockstorm.results.verdict import Evidence, ScheduleLines
 from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
 from lockstorm.search.library_plan import RARE_FAULTS
-from lockstorm.search.replay import context_words, replay_if_possible, replay_lock_on
-from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, Schedule
+from lockstorm.search.replay import context_words, hosted_story, replay_if_possible, replay_lock_on, with_cause
+from lockstorm.search.schedule_file import HostedContext, HostedSchedule, Schedule
 from lockstorm.search.search_lines import FoundSchedule, PropertyCount, SearchTally, tallies_joined
 from lockstorm.search.search_plan import DEVIATIONS_USUAL, EXHAUSTIVE, SearchPlan, SearchRequest, plan_search
 from lockstorm.search.search_result import SearchResult, search_command, search_result, smallest_schedule
@@ -54,7 +53,7 @@ def search_schedules(
 def known_again(plan: SearchPlan, schedule: Schedule) -> SearchResult | None:
     """The result of a search that begins with the smallest schedule of an earlier one with the same key. None: it shows
     nothing any more."""
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, HostedSchedule):
         lines = ScheduleLines(0, list(schedule.workload), list(schedule.deviations))
     else:
         lines = ScheduleLines(schedule.clients, schedule=list(schedule.lines))
@@ -74,7 +73,7 @@ def search_piece(plan: SearchPlan, first: int, until: int) -> tuple[SearchOutcom
     from the session `first`, to before the place `until`. The second result is what the smallest schedule that violates
     something shows."""
     with explorer_for(plan.context, 1, plan.request.server) as explorer:
-        of_library = isinstance(plan.context, LibraryContext)
+        of_library = isinstance(plan.context, HostedContext)
         outcome = explorer.search(
             search_words(plan), until, lambda _: None, first=first, in_sessions=of_library, whole_sessions=of_library
         )
@@ -83,7 +82,7 @@ def search_piece(plan: SearchPlan, first: int, until: int) -> tuple[SearchOutcom
 
 def search_words(plan: SearchPlan) -> list[str]:
     """What the program needs to search."""
-    of_library = isinstance(plan.context, LibraryContext)
+    of_library = isinstance(plan.context, HostedContext)
     words = context_words(plan.context, plan.required)
     words += ["--shrink", str(LIBRARY_SHRINK_RUNS if of_library else SHRINK_RUNS)]
     words += ["--keep-going"] if plan.request.keep_going else []
@@ -133,7 +132,7 @@ def _campaign_progress(campaign: Campaign, progress: SearchProgress) -> SearchPr
 def _shown(explorer: Explorer, plan: SearchPlan, found: FoundSchedule, story_to: list[Event] | None) -> ShownSchedule:
     """What the smallest schedule shows when another process replays it."""
     schedule = smallest_schedule(plan, found)
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, HostedSchedule):
         return _library_shown(explorer, schedule, found)
     verdict, words = replay_lock_on(explorer, schedule, plan.required_names, story_to)
     return ShownSchedule(
@@ -144,7 +143,7 @@ def _shown(explorer: Explorer, plan: SearchPlan, found: FoundSchedule, story_to:
     )
 
 
-def _library_shown(explorer: Explorer, schedule: LibrarySchedule, found: FoundSchedule) -> ShownSchedule:
+def _library_shown(explorer: Explorer, schedule: HostedSchedule, found: FoundSchedule) -> ShownSchedule:
     """What was shown before is kept for a schedule that needs its session, or that does not break the promise again."""
     shown = replay_if_possible(explorer, schedule) if found.anew else None
     if shown and set(shown.violates) & set(found.broken):
@@ -159,11 +158,11 @@ def _library_shown(explorer: Explorer, schedule: LibrarySchedule, found: FoundSc
         )
     broken = [each for each in found.evidence if each.promise in found.broken]
     return ShownSchedule(
-        sentence=broken[0].sentence if broken else "",
+        sentence=with_cause(broken, found.evidence) if broken else "",
         evidence=_by_promise(broken),
         with_new_programs=False,
         broken=found.evidence,
-        story=call_story(found.events, broken),
+        story=hosted_story(found, broken, len(found.smallest.workload)),
     )
 
 

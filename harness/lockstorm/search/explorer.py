@@ -3,6 +3,7 @@ searches, all on one core: a command then wakes no other core."""
 
 import contextlib
 import math
+import re
 import socket
 import struct
 import time
@@ -12,6 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from lockstorm.application.application_file import PORTS, Application, read_application
+from lockstorm.application.application_job import write_job
+from lockstorm.application.database_template import database_template
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive, UsageError
 from lockstorm.base.hang_limit import START_LIMIT_S, HangLimit
@@ -21,10 +25,13 @@ from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
 from lockstorm.process.process import Process, Sandbox, check_socket_path, flag_words
 from lockstorm.results.lock_entry import LockEntry
-from lockstorm.search.schedule_file import USUAL_SERVERS, LibraryContext, ScheduleContext, ServerKind
+from lockstorm.results.wire_access import RuleWarning
+from lockstorm.search.application_plan import application_entry
+from lockstorm.search.schedule_file import USUAL_SERVERS, ApplicationContext, HostedContext, ScheduleContext, ServerKind
 from lockstorm.search.search_lines import (
     BadLine,
     FoundSchedule,
+    IntroducedLine,
     ProgressLine,
     ReplayDone,
     SearchDone,
@@ -52,6 +59,7 @@ from lockstorm.servers.still_topology import (
 CLOCK_PAGE = struct.Struct("=64sq")  # preload/clock_page.h; the text is not used
 EPOCH_NS = 1_767_225_600 * 10**9  # where every schedule's clock begins (world.c)
 POLL_S = 0.05
+WORDS_MOST = 300  # letters of a program's last line
 STATE_REGISTERS = 4096  # SEARCH_REGISTERS
 STATES_AT = 16  # in struct search_shared
 NONE_VIOLATED = 2**64 - 1
@@ -105,6 +113,7 @@ class Explorer:
         replicas: int = 0,
         server: str | None = None,
         servers: ServerKind = USUAL_SERVERS,
+        application: Application | None = None,
     ) -> None:
         """`replicas`: of each node; `server`: the program of all, None for the usual redis-server. Servers of another
         service are supervised by the job's own program, which starts them. Sentinels, or a cluster, are one node."""
@@ -113,13 +122,17 @@ class Explorer:
         self._server = paths.redis_server(server) if service == "redis" else ""
         self._kind = servers
         self._program = paths.program("explore")
-        added = library_environment() if lock.adapter else {}
+        self._application = application
+        self._database: Path | None = None  # a data directory with the tables of the application
+        added = library_environment() if lock.adapter and not application else {}
         self._environment = [f"{name}={value}" for name, value in added.items()]
         nodes = lock.nodes or 1
         self._servers = [f"{service}-{each + 1}" for each in range(nodes)]
         self._servers += [f"{name}-replica-{each + 1}" for each in range(replicas) for name in self._servers[:nodes]]
         if topology != "single":
             self._servers = server_names(topology, one_node=self._kind.one_node_cluster)
+        if application:
+            self._servers = ["redis-1"] if "redis" in application.services else []
         self._has_ports = topology != "single" or self._kind.one_node_cluster  # servers say where they are
         self._job_count = jobs
         self._exit = contextlib.ExitStack()
@@ -129,6 +142,8 @@ class Explorer:
         with contextlib.ExitStack() as undo:
             self._sandbox = Sandbox(near=True)
             undo.callback(self._sandbox.close)
+            if self._application and "postgres" in self._application.services:
+                self._database = database_template(self._sandbox, self._application.database)
             cores = undo.enter_context(claimed_cores(self._job_count))
             self.jobs = [self._job_start(each, core) for each, core in enumerate(cores)]
             for job in self.jobs:
@@ -142,10 +157,15 @@ class Explorer:
     # --- servers ---
 
     def _job_start(self, number: int, core: int) -> SearchJob:
-        if self._service != "redis":  # a supervisor that is killed leaves the servers' own children
+        if (
+            self._service != "redis" or self._application
+        ):  # a supervisor that is killed leaves the servers' own children
             self._sandbox.reap_by_environment()
         job = SearchJob(self._sandbox.directory / f"job-{number + 1}", core)
         job.directory.mkdir(mode=0o700)
+        if self._application:
+            self._application_start(job, self._application)
+            return job
         if self._service == "redis":
             self._redis_start(job)
             return job
@@ -153,6 +173,16 @@ class Explorer:
             address, start = hosted_server(self._service, self._sandbox, job.directory / name)
             job.nodes += ["--service", self._service, "--node", address, "--start", str(start)]
         return job
+
+    def _application_start(self, job: SearchJob, application: Application) -> None:
+        for service in application.services:
+            job.nodes += ["--service", service, "--at", str(PORTS[service])]
+            if service == "redis":
+                self._redis_start(job)
+                continue
+            address, start = hosted_server(service, self._sandbox, job.directory / "postgres-1", self._database)
+            job.nodes += ["--node", address, "--start", str(start), "--database", application.database.name]
+        job.nodes += ["--app", str(write_job(application, self._sandbox, job.directory))]
 
     def _redis_start(self, job: SearchJob) -> None:
         directories = [job.directory / name for name in self._servers]  # each writes its snapshot into its own
@@ -200,6 +230,13 @@ class Explorer:
         course.write_text("".join(f"{line}\n" for line in lines))
         self.run([job], [*words, "--replay", str(course), "--number", str(number - 1)], lambda _: None)
         assert isinstance(job.done, ReplayDone | BadLine)
+        return job.done
+
+    def introduce(self, words: Sequence[str]) -> IntroducedLine:
+        """What the programs of the first job say of themselves, and what single requests to an application do."""
+        job = self.jobs[0]
+        self.run([job], [*words, "--hello"], lambda _: None)
+        assert isinstance(job.done, IntroducedLine)
         return job.done
 
     @property
@@ -256,6 +293,7 @@ class Explorer:
             groups=[group for each in results for group in each.groups],
             exhausted=any(each.exhausted for each in results),
             states=shared.read_bytes()[STATES_AT:],
+            warnings=next((each.warnings for each in results if each.warnings), []),
         )
 
     # --- the program ---
@@ -279,6 +317,8 @@ class Explorer:
         for job, process in zip(jobs, processes, strict=True):
             self._read(job)
             if process.returncode not in (HOLDS, VIOLATED, BAD) or not job.done:
+                if self._application:
+                    raise application_ended(self._application, process.returncode, job)
                 raise why_ended(words, process.returncode, job.complaint)
 
     def _read(self, job: SearchJob) -> None:
@@ -310,9 +350,13 @@ class SearchOutcome:
     groups: list[ViolationGroup]  # for each job
     exhausted: bool  # no schedule within the bound is left
     states: bytes  # that occurred: registers for count_states
+    warnings: list[RuleWarning]  # of an application
 
 
-def explorer_for(context: ScheduleContext | LibraryContext, jobs: int, server: str | None = None) -> Explorer:
+def explorer_for(context: ScheduleContext | HostedContext, jobs: int, server: str | None = None) -> Explorer:
+    if isinstance(context, ApplicationContext):
+        application = read_application(Path(context.app))
+        return Explorer(application_entry(application), jobs, server=server, application=application)
     replicas = context.replicas if isinstance(context, ScheduleContext) else 0
     return Explorer(lock_named(context.lock), jobs, replicas, server, context.servers)
 
@@ -376,6 +420,23 @@ def why_ended(words: Sequence[str], status: int | None, complaint: str) -> Usage
     if status and status < 0 and not complaint:
         return Inconclusive(f"{who} ended {how_ended(status)}")
     return Inconclusive(f"{who} ended early: {complaint or 'it gave no reason'}")
+
+
+def application_ended(application: Application, status: int | None, job: SearchJob) -> UsageError | Inconclusive:
+    """The same for one that runs an application: with the last words of the instance that it is about."""
+    reason = job.complaint.removeprefix("explore: ") or "the explorer gave no reason"
+    if status == BAD:
+        return UsageError(f"{application.file}: {reason}")
+    if about := re.match(r"instance (\d+)", reason):
+        reason += _last_words(job.directory / f"client-{about[1]}.log")
+    return Inconclusive(reason)
+
+
+def _last_words(log: Path) -> str:
+    """What a program has written to its standard error last."""
+    text = log.read_text(errors="replace") if log.is_file() else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"; it said last: {lines[-1][:WORDS_MOST]}" if lines else "; it said nothing"
 
 
 def played_whole(done: ReplayDone | BadLine, line_numbers: Sequence[int], name: str) -> ReplayDone:

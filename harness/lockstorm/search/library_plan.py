@@ -62,16 +62,23 @@ def library_budget(text: str | None, lock: LockEntry) -> tuple[dict[str, int], i
         return {**dict.fromkeys(usual, USUAL_IN_ALL), **dict.fromkeys(rare, 1)}, USUAL_IN_ALL
     if text == "none":
         return {}, 0
+    budget, total = named_budget(str(text))
+    for kind in budget:
+        if kind in DOWN_FAULTS and not has_majority(lock):
+            raise UsageError(f"--faults {kind}: it is for locks of a majority of servers, and {lock.name} is not one")
+        if kind not in faults_on(lock):
+            raise UsageError(f"--faults {kind}: on {lock.service} there are {', '.join(faults_on(lock))}")
+    return budget, total
+
+
+def named_budget(text: str) -> tuple[dict[str, int], int]:
+    """The faults that a user names."""
     budget: dict[str, int] = {}
     for word in text.split(","):
         name, has_number, number = word.strip().partition("=")
         if has_number and not number.isdecimal():
             raise UsageError(f"--faults {word}: a fault is NAME or NAME=N")
         kind = choose_fault(name, "library")
-        if kind in DOWN_FAULTS and not has_majority(lock):
-            raise UsageError(f"--faults {word}: it is for locks of a majority of servers, and {lock.name} is not one")
-        if kind not in faults_on(lock):
-            raise UsageError(f"--faults {word}: on {lock.service} there are {', '.join(faults_on(lock))}")
         budget[kind] = budget.get(kind, 0) + (int(number) if has_number else 1)
     if not 1 <= sum(budget.values()) <= TOTAL_MOST:
         raise UsageError(f"--faults {text}: from 1 to {TOTAL_MOST} in all")

@@ -12,6 +12,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.locks.adapter import adapter_path
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.native.judgement import judge_history, read_history, save_history
+from lockstorm.report.application_model import application_story
 from lockstorm.report.deviation_words import lock_deviation_words
 from lockstorm.report.library_model import call_story
 from lockstorm.results.call_event import BrokenPromise, CallEvent, CallStoryLine
@@ -19,10 +20,20 @@ from lockstorm.results.event import Event
 from lockstorm.results.properties import property_of
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, ScheduleLines, Verdict
+from lockstorm.results.wire_access import RuleWarning, WireAccess
+from lockstorm.search.application_plan import APPLICATION_PROPERTIES, REQUIRED, RULES
 from lockstorm.search.explorer import Explorer, explorer_for, played_whole
 from lockstorm.search.library_plan import PROMISES
-from lockstorm.search.schedule_file import LibraryContext, LibrarySchedule, ScheduleContext, ScheduleFile
-from lockstorm.search.search_lines import HostedOffer
+from lockstorm.search.schedule_file import (
+    ApplicationSchedule,
+    HostedContext,
+    HostedSchedule,
+    LibraryContext,
+    LibrarySchedule,
+    ScheduleContext,
+    ScheduleFile,
+)
+from lockstorm.search.search_lines import FoundSchedule, HostedOffer, ReplayDone
 from lockstorm.search.search_plan import FAIRNESS, LIVENESS, replayed_properties
 
 STRIKES_COMMAND = (  # in histories
@@ -32,12 +43,14 @@ STRIKES_COMMAND = (  # in histories
 CONTEXT_KEYS = ("lock", "store", "clients", "replicas", "turns", "lease_ms", "work_ms", "seed")  # of a result
 
 
-def context_words(context: ScheduleContext | LibraryContext, required: Sequence[str]) -> list[str]:
+def context_words(context: ScheduleContext | HostedContext, required: Sequence[str]) -> list[str]:
     """What the program needs to run one schedule."""
     words = ["--lease-ms", str(context.lease_ms), "--permits", str(context.permits), "--seed", str(context.seed)]
     words += ["--require", ",".join(word.replace("_", "-") if "/" in word else word for word in required)]
     if isinstance(context, LibraryContext):
         return ["--adapter", str(adapter_path(context.adapter)), *words]
+    if isinstance(context, HostedContext):
+        return words  # the files of an application belong to a job (application_job.py)
     plugin = lock_named(context.lock).plugin
     words += ["--plugin", plugin.path] if plugin else ["--lock", context.lock]
     words += ["--store", context.store, "--clients", str(context.clients), "--turns", str(context.turns)]
@@ -110,9 +123,9 @@ def with_strikes(events: Iterable[Event], strikes: Sequence[StruckCommand]) -> I
 
 
 class ReplayedLibrary(msgspec.Struct, frozen=True):
-    """The JSON of `replay` for a schedule of a library."""
+    """The JSON of `replay` for a schedule of a library, or of an application."""
 
-    adapter: str
+    adapter: str  # empty for an application
     library: HostedOffer
     steps: int
     violates: list[str]  # promises that are required
@@ -127,37 +140,45 @@ class ReplayedLibrary(msgspec.Struct, frozen=True):
     choices: list[str] = []  # ... and the deviations
     control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
     commands: list[HeardCommand] | None = None  # that the servers heard, with --commands; of Redis only
+    accesses: list[WireAccess] = []  # of an application: what its requests did to locks and data
+    warnings: list[RuleWarning] = []  # of an application
 
     @property
     def required_evidence(self) -> list[BrokenPromise]:
         return [each for each in self.evidence if each.promise in self.violates]
 
 
-def replay_library(schedule: LibrarySchedule, name: str, *, with_commands: bool = False) -> ReplayedLibrary:
+def replay_library(schedule: HostedSchedule, name: str, *, with_commands: bool = False) -> ReplayedLibrary:
     """Replays a schedule with new programs. UsageError, with the line, when it cannot be replayed."""
     with explorer_for(schedule, 1) as explorer:
         return replay_library_on(explorer, schedule, name, with_commands=with_commands)
 
 
 def replay_library_on(
-    explorer: Explorer, schedule: LibrarySchedule, name: str, *, with_commands: bool = False
+    explorer: Explorer, schedule: HostedSchedule, name: str, *, with_commands: bool = False
 ) -> ReplayedLibrary:
     """It is judged by the promises that it was said to violate, or by all."""
-    required = tuple(promise for promise in schedule.violates if promise in PROMISES) or tuple(PROMISES)
+    is_application = isinstance(schedule, ApplicationSchedule)
+    known = APPLICATION_PROPERTIES if is_application else PROMISES
+    usual = REQUIRED if is_application else PROMISES
+    required = tuple(name for name in schedule.violates if name in known) or tuple(usual)
     done = explorer.replay(context_words(schedule, required), schedule.lines, schedule.number)
     done = played_whole(done, schedule.line_numbers, name)
     shown = [each for each in done.evidence if each.promise in done.broken]
-    kept = " ".join(["every promise was kept", *(f"({each.sentence})" for each in done.excused[:1])])
+    all_kept = "every check was met" if is_application else "every promise was kept"
+    kept = " ".join([all_kept, *(f"({each.sentence})" for each in done.excused[:1])])
     return ReplayedLibrary(
-        adapter=schedule.adapter,
+        adapter=schedule.adapter if isinstance(schedule, LibrarySchedule) else "",
         library=done.offer,
         steps=done.steps,
         violates=done.broken,
         evidence=done.evidence,
         excused=done.excused,
-        story=call_story(done.events, shown, done.deviations, len(schedule.workload)),
+        story=hosted_story(done, shown, len(schedule.workload)),
         events=done.events,
-        sentence=shown[0].sentence if shown else kept,
+        accesses=done.accesses,
+        warnings=done.warnings,
+        sentence=with_cause(shown, done.evidence) if shown else kept,
         replay=shlex.join(["lockstorm", "replay", name]),
         exit=1 if done.broken else 0,
         workload=[*schedule.workload],
@@ -167,7 +188,22 @@ def replay_library_on(
     )
 
 
-def replay_if_possible(explorer: Explorer, schedule: LibrarySchedule) -> ReplayedLibrary | None:
+def hosted_story(done: ReplayDone | FoundSchedule, shown: Sequence[BrokenPromise], calls: int) -> list[CallStoryLine]:
+    """`calls`: the number of lines of calls in the schedule."""
+    deviations = done.deviations if isinstance(done, ReplayDone) else []
+    if done.accesses:
+        return application_story(done.events, done.accesses, shown, deviations, calls)
+    return call_story(done.events, shown, deviations, calls)
+
+
+def with_cause(shown: Sequence[BrokenPromise], evidence: Sequence[BrokenPromise]) -> str:
+    """The sentence of what is violated, and, of an application, of the first rule that says why."""
+    causes = [each.sentence for each in evidence if each.promise in RULES]
+    is_of_rule = shown[0].promise in RULES
+    return f"{shown[0].sentence}; {causes[0]}" if causes and not is_of_rule else shown[0].sentence
+
+
+def replay_if_possible(explorer: Explorer, schedule: HostedSchedule) -> ReplayedLibrary | None:
     """None: it takes another course now, in which its faults do not come up."""
     try:
         return replay_library_on(explorer, schedule, "the schedule")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lockstorm.base.errors import UsageError, at_place
 from lockstorm.locks.adapter import PREFIX
-from lockstorm.locks.lock_names import is_user_supplied, lock_named
+from lockstorm.locks.lock_names import APP_PREFIX, is_user_supplied, lock_named
 from lockstorm.native.library import locks_on
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, current_name
@@ -56,6 +56,7 @@ LIBRARY_NUMBERS = {
     "seed": (0, 2**62),
     "number": (1, 2**62),
 }
+APPLICATION_NUMBERS = {key: LIBRARY_NUMBERS[key] for key in ("lease_ms", "seed", "number")}
 LACKING, ONE_NODE = "without", "one_node_cluster"  # keys of ServerKind
 OPTIONAL = ("extends", "checks_validity", "in_order", "varied", "calm_bound_ms")  # 0 in a file without it
 
@@ -125,35 +126,43 @@ class ScheduleFile(ScheduleContext):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibraryContext:
-    """What all schedules of a search of a library have in common."""
+class HostedContext:
+    """What all schedules of a search have in common whose clients are programs that the search hosts."""
 
-    adapter: str  # as --adapter names it
-    library: str  # its name and version, for the reader
-    lease_ms: int  # the default of the library
-    permits: int
+    lease_ms: int  # of a library the default
+    permits: int = 1
     seed: int  # of the search
     servers: ServerKind = USUAL_SERVERS
 
     @property
     def lock(self) -> str:
-        return PREFIX + self.adapter
+        """What is tried, as results name it."""
+        raise NotImplementedError
+
+    @property
+    def title(self) -> str:
+        """Its name, for the reader."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibrarySchedule(LibraryContext):
-    """One schedule of a library with everything that it depends on."""
+class HostedSchedule(HostedContext):
+    """One schedule of hosted programs with everything that it depends on."""
 
     number: int  # of the schedule in its search: random numbers of the programs depend on it
-    violates: tuple[str, ...]  # promises
+    violates: tuple[str, ...]  # promises, or properties of applications
     workload: tuple[str, ...]
     deviations: tuple[str, ...]
     line_numbers: tuple[int, ...] = ()  # of workload and deviations in the file that they were read from
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """Of the head of its file."""
+        raise NotImplementedError
+
+    @property
     def text(self) -> str:
-        keys = ("adapter", "library", *LIBRARY_NUMBERS)
-        return _written(self, keys, WORKLOAD, *self.workload, COURSE, *self.deviations)
+        return _written(self, self.keys, WORKLOAD, *self.workload, COURSE, *self.deviations)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -161,10 +170,60 @@ class LibrarySchedule(LibraryContext):
         return (*self.workload, *self.deviations)
 
 
-Schedule = ScheduleFile | LibrarySchedule
+@dataclass(frozen=True, kw_only=True)
+class LibraryContext(HostedContext):
+    """Of a library."""
+
+    adapter: str  # as --adapter names it
+    library: str  # its name and version, for the reader
+
+    @property
+    def lock(self) -> str:
+        return PREFIX + self.adapter
+
+    @property
+    def title(self) -> str:
+        return self.library
 
 
-def _written(schedule: Schedule, keys: Sequence[str], *lines: str) -> str:
+@dataclass(frozen=True, kw_only=True)
+class LibrarySchedule(LibraryContext, HostedSchedule):
+    """One schedule of a library."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return ("adapter", "library", *LIBRARY_NUMBERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationContext(HostedContext):
+    """Of an application."""
+
+    app: str  # the path of its file, as --app names it
+    application: str  # its name
+
+    @property
+    def lock(self) -> str:
+        return APP_PREFIX + self.app
+
+    @property
+    def title(self) -> str:
+        return self.application
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationSchedule(ApplicationContext, HostedSchedule):
+    """One schedule of an application."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return ("app", "application", *APPLICATION_NUMBERS)
+
+
+Schedule = ScheduleFile | LibrarySchedule | ApplicationSchedule
+
+
+def _written(schedule: ScheduleFile | HostedSchedule, keys: Sequence[str], *lines: str) -> str:
     head = [f"{key} {getattr(schedule, key)}" for key in keys]
     return (
         "\n".join([FIRST_LINE, *head, *schedule.servers.lines, " ".join(("violates", *schedule.violates)), *lines])
@@ -201,6 +260,8 @@ def read_saved_schedule(path: Path) -> Schedule:
 def parse_schedule(text: str, name: str) -> Schedule:
     """Reads a schedule from a text; `name` is for messages."""
     read = schedule_text(text, name)
+    if read.of_application:
+        return _application_schedule(read, name)
     return _library_schedule(read, name) if read.of_library else _lock_schedule(read, name)
 
 
@@ -212,7 +273,8 @@ def read_schedule_file(path: Path) -> ScheduleFile:
 def parse_schedule_file(text: str, name: str) -> ScheduleFile:
     schedule = parse_schedule(text, name)
     if not isinstance(schedule, ScheduleFile):
-        raise UsageError(f"{name} is a schedule of a library, and one of a C lock is needed here")
+        kind = "a library" if isinstance(schedule, LibrarySchedule) else "an application"
+        raise UsageError(f"{name} is a schedule of {kind}, and one of a C lock is needed here")
     return schedule
 
 
@@ -224,7 +286,8 @@ def read_library_schedule(path: Path) -> LibrarySchedule:
 def parse_library_schedule(text: str, name: str) -> LibrarySchedule:
     schedule = parse_schedule(text, name)
     if not isinstance(schedule, LibrarySchedule):
-        raise UsageError(f"{name} is a schedule of a C lock, and one of a library is needed here")
+        kind = "a C lock" if isinstance(schedule, ScheduleFile) else "an application"
+        raise UsageError(f"{name} is a schedule of {kind}, and one of a library is needed here")
     return schedule
 
 
@@ -268,16 +331,25 @@ def _lock_schedule(read: ScheduleText, name: str) -> ScheduleFile:
 
 
 def _library_schedule(read: ScheduleText, name: str) -> LibrarySchedule:
-    calls, course = read.parts[WORKLOAD], read.parts[COURSE]
     head = _head(read, name, ("adapter", "library"), LIBRARY_NUMBERS)
+    return LibrarySchedule(**head, **_hosted_parts(read, name))  # type: ignore[arg-type]
+
+
+def _application_schedule(read: ScheduleText, name: str) -> ApplicationSchedule:
+    head = _head(read, name, ("app", "application"), APPLICATION_NUMBERS)
+    return ApplicationSchedule(**head, **_hosted_parts(read, name))  # type: ignore[arg-type]
+
+
+def _hosted_parts(read: ScheduleText, name: str) -> dict[str, object]:
+    """The fields of the parts behind the head."""
+    calls, course = read.parts[WORKLOAD], read.parts[COURSE]
     if not calls:
         raise UsageError(f"{name}: line {read.starts[WORKLOAD]}: the workload has no calls")
-    return LibrarySchedule(
-        **head,  # type: ignore[arg-type]
-        workload=tuple(line for _, line in calls),
-        deviations=tuple(line for _, line in course),
-        line_numbers=tuple(number for number, _ in (*calls, *course)),
-    )
+    return {
+        "workload": tuple(line for _, line in calls),
+        "deviations": tuple(line for _, line in course),
+        "line_numbers": tuple(number for number, _ in (*calls, *course)),
+    }
 
 
 def _check_context(schedule: ScheduleFile, where: dict[str, int], name: str) -> None:

@@ -15,7 +15,7 @@ VERSION = 2
 FIRST_WORD = "lockstorm-schedule"
 FIRST_LINE = f"{FIRST_WORD} {VERSION}"
 OLD_LOCK, OLD_LIBRARY = "lockstorm-schedule 1", "lockstorm-library-schedule 1"
-OF_LIBRARY = "adapter"  # the key that only a schedule of a library has
+OF_LIBRARY, OF_APPLICATION = "adapter", "app"  # the keys that only schedules of libraries, of applications, have
 WORKLOAD = "workload"  # the line before the calls
 COURSE = "schedule"  # the line before the deviations
 LOOK_BYTES = 4096  # a comment before the first line may be long
@@ -30,6 +30,7 @@ class ScheduleText:
 
     version: int
     of_library: bool
+    of_application: bool
     head: list[Line]
     parts: Mapping[str, list[Line]]  # by the line that begins a part
     starts: Mapping[str, int]  # the number of that line
@@ -62,14 +63,14 @@ def schedule_text(text: str, name: str) -> ScheduleText:
         place = filled[0][0] if filled else 1
         raise UsageError(f"{name}: line {place}: a schedule of this version begins with {FIRST_LINE!r}, but {found}")
     first = filled[0][1]
-    of_library = first == OLD_LIBRARY or (
-        first == FIRST_LINE and any(line.startswith(f"{OF_LIBRARY} ") for _, line in filled)
-    )
-    line_most = LIBRARY_LINE_MOST if of_library else LINE_MOST
+    keys = {line.partition(" ")[0] for _, line in filled} if first == FIRST_LINE else set[str]()
+    of_library, of_application = first == OLD_LIBRARY or OF_LIBRARY in keys, OF_APPLICATION in keys
+    has_workload = of_library or of_application
+    line_most = LIBRARY_LINE_MOST if has_workload else LINE_MOST
     for number, line in filled:
         if len(line) >= line_most or not line.isprintable():
             raise UsageError(f"{name}: line {number}: it is longer than {line_most - 1} letters, or no text")
-    parts = (WORKLOAD, COURSE) if of_library else (COURSE,)
+    parts = (WORKLOAD, COURSE) if has_workload else (COURSE,)
     words = [line for _, line in filled]
     places = []
     for part in parts:
@@ -82,6 +83,7 @@ def schedule_text(text: str, name: str) -> ScheduleText:
     return ScheduleText(
         VERSION if first == FIRST_LINE else 1,
         of_library,
+        of_application,
         filled[1 : places[0]],
         {part: filled[place + 1 : end] for part, place, end in zip(parts, places, ends, strict=True)},
         {part: filled[place][0] for part, place in zip(parts, places, strict=True)},

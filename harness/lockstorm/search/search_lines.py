@@ -10,6 +10,7 @@ import msgspec
 from lockstorm.results.call_event import BrokenPromise, CallEvent, PlayedDeviation
 from lockstorm.results.struck_command import StruckCommand
 from lockstorm.results.verdict import HeardCommand, ScheduleLines
+from lockstorm.results.wire_access import AloneRequests, RuleWarning, WireAccess
 
 
 class PropertyCount(msgspec.Struct):
@@ -63,6 +64,7 @@ class FoundSchedule(msgspec.Struct, frozen=True):
     anew: bool = True  # new programs show it again
     evidence: list[BrokenPromise] = []
     events: list[CallEvent] = []
+    accesses: list[WireAccess] = []  # of an application
     control: ScheduleLines | None = None  # nearly the same schedule, which violates nothing
 
 
@@ -84,6 +86,7 @@ class SearchDone(msgspec.Struct, frozen=True):
     exhausted: bool = False
     horizon: int = 0  # steps of the usual course
     found: FoundSchedule | None = None  # if this process has found the first one
+    warnings: list[RuleWarning] = []  # of an application
 
 
 class ReplayDone(msgspec.Struct, frozen=True):
@@ -99,6 +102,8 @@ class ReplayDone(msgspec.Struct, frozen=True):
     deviations: list[PlayedDeviation] = []
     control: ScheduleLines | None = None  # of one that violates something
     offer: HostedOffer = HostedOffer("", "")
+    warnings: list[RuleWarning] = []  # of an application, as the next one
+    accesses: list[WireAccess] = []
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -108,7 +113,15 @@ class BadLine(msgspec.Struct, frozen=True):
     reason: str
 
 
-SearchLine = ProgressLine | SearchDone | ReplayDone | BadLine
+class IntroducedLine(msgspec.Struct, frozen=True):
+    """What programs say of themselves."""
+
+    offer: HostedOffer
+    warnings: list[RuleWarning] = []
+    alone: AloneRequests = AloneRequests()
+
+
+SearchLine = ProgressLine | SearchDone | ReplayDone | BadLine | IntroducedLine
 
 
 def read_line(text: str) -> SearchLine:
@@ -117,6 +130,8 @@ def read_line(text: str) -> SearchLine:
         return msgspec.convert(printed, ProgressLine)
     if "line" in printed:
         return msgspec.convert(printed, BadLine)
+    if "done" not in printed and "steps" not in printed:
+        return msgspec.convert(printed, IntroducedLine)
     if "done" not in printed:
         return msgspec.convert(printed, ReplayDone)
     for group in printed["groups"]:

@@ -3,16 +3,19 @@
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, fields
+from pathlib import Path
 
+from lockstorm.application.application_file import read_application
 from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import check_range, check_ranges, choose, option, options_of
 from lockstorm.locks.adapter import PREFIX, adapter_path, is_adapter
-from lockstorm.locks.lock_names import AS_ASKED, lock_named
+from lockstorm.locks.lock_names import APP_PREFIX, AS_ASKED, is_application, lock_named
 from lockstorm.locks.waiting import noticed_ms, recovered_ms
 from lockstorm.native.fault_names import choose_fault
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.properties import PROPERTIES, SORTS, property_of, with_capacity
+from lockstorm.search.application_plan import application_budget, application_entry, application_properties
 from lockstorm.search.campaign import SearchKey, Shard, parse_shard
 from lockstorm.search.library_plan import (
     PERMITS_USUAL,
@@ -28,6 +31,8 @@ from lockstorm.search.schedule_file import (
     VARIES_PATIENCE,
     VARIES_TURNS,
     VARIES_WORK,
+    ApplicationContext,
+    HostedContext,
     LibraryContext,
     ScheduleContext,
     ServerKind,
@@ -42,7 +47,7 @@ LOSE_CONNECTIONS = ("failover", "crash-server", "crash-server-empty")
 PORTFOLIO = "portfolio"
 EXHAUSTIVE = "exhaustive"
 NOVELTY = "novelty"
-STRATEGIES = (PORTFOLIO, NOVELTY, "uniform", "pct", "usual", EXHAUSTIVE)
+STRATEGIES = (PORTFOLIO, NOVELTY, "uniform", "pct", "usual", "exchange", EXHAUSTIVE)
 USUALLY = ("mutual_exclusion", "integrity", "fencing")  # what is required of a search whose faults the user chose
 LIVENESS = "liveness"  # judged only if it is required: schedules then end with a phase without faults
 FAIRNESS = "fairness"  # judged only if it is required, in schedules in which no fault strikes
@@ -81,6 +86,9 @@ OPTIONS_OF_LIBRARIES = (
         "one_node_cluster",
     ),
     *("workers", "keep_going", "strategy", "deviations"),
+)
+OPTIONS_OF_APPLICATIONS = tuple(
+    name for name in OPTIONS_OF_LIBRARIES if name not in ("permits", "forms", "server", "without", "one_node_cluster")
 )
 WAIT_LEASES = 20  # how long a client waits for the lock, so that a schedule ends although nobody releases it
 
@@ -236,7 +244,7 @@ class SearchPlan:
 
     request: SearchRequest
     lock: LockEntry
-    context: ScheduleContext | LibraryContext
+    context: ScheduleContext | HostedContext
     budget: dict[str, int]  # the most faults of each kind in a schedule
     faults_total: int  # the most of all kinds together; 0: only the budget limits them
     required: tuple[str, ...]  # properties, and sorts of their violations as property/sort; promises of a library
@@ -280,8 +288,9 @@ class SearchPlan:
             "without": ",".join(context.servers.without) or None,
             "one_node_cluster": request.one_node_cluster or None,
         }
-        if isinstance(context, LibraryContext):
-            key |= {"permits": context.permits, "forms": "; ".join(self.forms) or None}
+        if isinstance(context, HostedContext):
+            if isinstance(context, LibraryContext):
+                key |= {"permits": context.permits, "forms": "; ".join(self.forms) or None}
             if request.strategy != PORTFOLIO:
                 key["strategy"] = request.strategy
         else:
@@ -303,12 +312,42 @@ def _required_key(plan: SearchPlan) -> str | None:
 
 def plan_search(request: SearchRequest) -> SearchPlan:
     """Checks everything that can be checked before anything is started."""
+    if is_application(request.lock):
+        return _application_plan(request)
     return _library_plan(request) if is_adapter(request.lock) else _lock_plan(request)
+
+
+def _application_plan(request: SearchRequest) -> SearchPlan:
+    check_ranges(request)
+    _check_applies(request, OPTIONS_OF_APPLICATIONS, "--app")
+    _check_strategy(request)
+    file = request.lock.removeprefix(APP_PREFIX)
+    application = read_application(Path(file))
+    budget, total = application_budget(request.faults, application)
+    required, excepted = application_properties(request.require), request.excepted
+    return SearchPlan(
+        request=request,
+        lock=application_entry(application),
+        context=ApplicationContext(
+            app=file,
+            application=application.name,
+            lease_ms=request.lease_ms or application.lease_ms,
+            seed=request.seed,
+        ),
+        budget=budget,
+        faults_total=total,
+        required=_all_but(required, application_properties(excepted) if excepted else ()),
+        steadily=(),
+        schedules=request.schedules or SCHEDULES_MOST,
+        seconds=request.seconds or (0 if request.schedules else SECONDS_OF_LIBRARY),
+        workers=_workers(request),
+        shard=parse_shard(request.shard) if request.shard else Shard(),
+    )
 
 
 def _library_plan(request: SearchRequest) -> SearchPlan:
     check_ranges(request)
-    _check_applies(request)
+    _check_applies(request, OPTIONS_OF_LIBRARIES, "--adapter")
     _check_strategy(request)
     adapter = request.lock.removeprefix(PREFIX)
     lock = lock_named(request.lock)
@@ -342,14 +381,12 @@ def _library_plan(request: SearchRequest) -> SearchPlan:
     )
 
 
-def _check_applies(request: SearchRequest) -> None:
-    """UsageError for an option that a search of a library has no use for."""
+def _check_applies(request: SearchRequest, allowed: Collection[str], flag: str) -> None:
+    """UsageError for an option that a search of a library, or of an application, has no use for."""
     known = options_of(request)
     for each in fields(request):
-        if each.name in known and each.name not in OPTIONS_OF_LIBRARIES and getattr(request, each.name) != each.default:
-            raise UsageError(
-                f"{known[each.name].flag} is not allowed with --adapter: a search of a library draws it, or has none"
-            )
+        if each.name in known and each.name not in allowed and getattr(request, each.name) != each.default:
+            raise UsageError(f"{known[each.name].flag} is not allowed with {flag}: such a search draws it, or has none")
 
 
 def _lock_plan(request: SearchRequest) -> SearchPlan:

@@ -19,11 +19,16 @@ from lockstorm.results.call_event import BrokenPromise, CallStoryLine
 from lockstorm.results.properties import with_capacity
 from lockstorm.results.statistics import Rate
 from lockstorm.results.verdict import Evidence, Judged, PropertyVerdict, ScheduleLines, Status
+from lockstorm.results.wire_access import RuleWarning
+from lockstorm.search.application_plan import APPLICATION_PROPERTIES
 from lockstorm.search.campaign import Campaign, ShownSchedule
 from lockstorm.search.explorer import count_states
 from lockstorm.search.library_plan import PROMISES, promises_of
 from lockstorm.search.schedule_file import (
-    LibraryContext,
+    ApplicationContext,
+    ApplicationSchedule,
+    HostedContext,
+    HostedSchedule,
     LibrarySchedule,
     Schedule,
     ScheduleContext,
@@ -124,6 +129,7 @@ class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename
     pct: PctBound | None = None
     properties: dict[str, SearchedProperty]  # type: ignore[assignment]  # each is a PropertyVerdict
     groups: list[ViolationGroup]
+    warnings: list[RuleWarning]  # of an application: what can go wrong, by single requests one after the other
     sentence: str
     found: SmallestSchedule | None
     replay: str  # the command that repeats it
@@ -181,7 +187,7 @@ def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> 
     tally, context, shown = campaign.tally, plan.context, campaign.shown
     found = smallest_schedule(plan, campaign.found, shown) if campaign.found and shown else None
     of_lock = context if isinstance(context, ScheduleContext) else None
-    made = promises_of(plan.lock) if plan.lock.adapter and not failed else ()
+    made = _promises_made(plan) if plan.lock.adapter and not failed else ()
     verdict = {} if failed else {name: _verdict_on(plan, campaign, made, name) for name in _judged(plan)}
     exit_status = Inconclusive.exit_status if failed else _exit_status(plan, campaign, verdict)
     steps = max(1, campaign.horizon)
@@ -210,6 +216,7 @@ def search_result(plan: SearchPlan, campaign: Campaign, *, failed: str = "") -> 
         pct=PctBound(DEPTH, of_lock.clients, steps, _pct_bound(plan, steps)) if of_lock else None,
         properties=verdict,
         groups=campaign.groups,
+        warnings=campaign.warnings,
         sentence=f"Inconclusive: {failed}" if failed else _sentence(plan, campaign, exit_status),
         found=_found_json(found, campaign.found, shown) if found and campaign.found and shown else None,
         replay=search_command(plan, None if campaign.exhausted else max(1, campaign.repeats)),
@@ -225,8 +232,9 @@ def _known_faults(plan: SearchPlan) -> tuple[str, ...]:
 def smallest_schedule(plan: SearchPlan, found: FoundSchedule, shown: ShownSchedule | None = None) -> Schedule:
     """The schedule that was found and made smaller. `shown`: what its replay has shown."""
     lines, context = found.smallest, plan.context
-    if isinstance(context, LibraryContext):
-        return LibrarySchedule(
+    if isinstance(context, HostedContext):
+        made = ApplicationSchedule if isinstance(context, ApplicationContext) else LibrarySchedule
+        return made(
             **vars(context),
             number=found.number,
             violates=tuple(found.broken),
@@ -248,14 +256,14 @@ def _found_json(schedule: Schedule, found: FoundSchedule, shown: ShownSchedule) 
         number=found.number,
         violates=[*schedule.violates],
         clients=found.smallest.clients,
-        choices=list(schedule.deviations) if isinstance(schedule, LibrarySchedule) else schedule.annotated,
+        choices=list(schedule.deviations) if isinstance(schedule, HostedSchedule) else schedule.annotated,
         choices_before_shrinking=len(found.as_found.schedule),
         steps=shown.steps,
         sentence=shown.sentence,
         file=schedule.text,
         workload=found.smallest.workload,
         calls_before_shrinking=len(found.as_found.workload),
-        with_new_programs=is_new if isinstance(schedule, LibrarySchedule) else None,
+        with_new_programs=is_new if isinstance(schedule, HostedSchedule) else None,
         evidence=shown.broken,
         story=shown.story,
         control=found.control or shown.control,
@@ -266,10 +274,14 @@ def _found_json(schedule: Schedule, found: FoundSchedule, shown: ShownSchedule) 
 
 
 def _judged(plan: SearchPlan) -> tuple[str, ...]:
-    if isinstance(plan.context, LibraryContext):
-        return tuple(PROMISES)
+    if isinstance(plan.context, HostedContext):
+        return tuple(APPLICATION_PROPERTIES if isinstance(plan.context, ApplicationContext) else PROMISES)
     usually = with_capacity(USUALLY, plan.context.permits)
     return (*usually, *(name for name in JUDGED if name in plan.required_names and name not in usually))
+
+
+def _promises_made(plan: SearchPlan) -> tuple[str, ...]:
+    return tuple(APPLICATION_PROPERTIES) if isinstance(plan.context, ApplicationContext) else promises_of(plan.lock)
 
 
 def _verdict_on(plan: SearchPlan, campaign: Campaign, made: Collection[str], name: str) -> SearchedProperty:
@@ -280,7 +292,7 @@ def _verdict_on(plan: SearchPlan, campaign: Campaign, made: Collection[str], nam
     why = ", as of any lock with a lease under these faults" if plan.is_usual and plan.lock.lease else ""
     reason = f"in {violated:,} schedules{why}: not required" if is_unblamed else None
     held = bool(counts.holds + counts.violated)
-    if isinstance(plan.context, LibraryContext):
+    if isinstance(plan.context, HostedContext):
         held = name in made and campaign.tally.schedules > 0 and not _is_unclear(campaign.tally)
         reason = reason or (None if name in made else "the library does not promise it, by its hello")
     status: Status = "violated" if violated else "holds" if held else "inconclusive"
@@ -299,10 +311,12 @@ def _is_unclear(tally: SearchTally) -> bool:
 
 
 def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, SearchedProperty]) -> int:
-    if isinstance(plan.context, LibraryContext):
+    if isinstance(plan.context, HostedContext):
         if campaign.found and campaign.shown:
             return 1 if campaign.found.anew and campaign.shown.with_new_programs else Inconclusive.exit_status
-        return Inconclusive.exit_status if _is_unclear(campaign.tally) else 0
+        unclear = _is_unclear(campaign.tally) or any(verdict[name].status == "inconclusive" for name in plan.required)
+        is_application = isinstance(plan.context, ApplicationContext)
+        return Inconclusive.exit_status if (unclear if is_application else _is_unclear(campaign.tally)) else 0
     # A lock without tokens is not required to fence: of such a property nothing can be known.
     unclear = any(verdict[name].status == "inconclusive" for name in plan.required_names)
     return 1 if campaign.found else Inconclusive.exit_status if unclear else 0
@@ -327,8 +341,8 @@ def _pct_bound(plan: SearchPlan, steps: int) -> float:
 
 
 def _sentence(plan: SearchPlan, campaign: Campaign, exit_status: int) -> str:
-    if isinstance(plan.context, LibraryContext):
-        return _library_sentence(campaign, plan.context.library, exit_status)
+    if isinstance(plan.context, HostedContext):
+        return _hosted_sentence(campaign, plan.context, exit_status)
     found, tried = campaign.found, campaign.schedules
     if found and plan.request.keep_going:
         return _sentence_of_all(plan, campaign, found.number)
@@ -373,25 +387,34 @@ def _worth(plan: SearchPlan, campaign: Campaign) -> str:
     return "; ".join(worth)
 
 
-def _library_sentence(campaign: Campaign, name: str, exit_status: int) -> str:
-    found, shown, tally = campaign.found, campaign.shown, campaign.tally
+def _hosted_sentence(campaign: Campaign, context: HostedContext, exit_status: int) -> str:
+    found, shown, tally, name = campaign.found, campaign.shown, campaign.tally, context.title
+    is_application = isinstance(context, ApplicationContext)
+    breaks, broke, break_, kept = (
+        ("violates a check", "violated a check", "violate it", "met every check")
+        if is_application
+        else ("breaks a promise", "broke a promise", "break it", "kept every promise")
+    )
     if found and shown and not (found.anew and shown.with_new_programs):
         return (
-            f"Inconclusive: schedule {found.number:,} broke a promise of {name}, and did not break it again with "
+            f"Inconclusive: schedule {found.number:,} {broke} of {name}, and did not {break_} again with "
             f"programs that were started for it alone: {shown.sentence}"
         )
     if found and shown:
-        return f"Schedule {found.number:,} breaks a promise of {name}: {shown.sentence}"
+        return f"Schedule {found.number:,} {breaks} of {name}: {shown.sentence}"
     if tally.unrepeated:
         return (
-            f"Inconclusive: {tally.unrepeated:,} of {tally.schedules:,} schedules broke a promise of {name}, and did "
-            f"not break it again with programs that were started for it alone; {tally.unrepeated_reason}"
+            f"Inconclusive: {tally.unrepeated:,} of {tally.schedules:,} schedules {broke} of {name}, and did "
+            f"not {break_} again with programs that were started for it alone; {tally.unrepeated_reason}"
         )
     bound = f": {Rate(0, tally.schedules).in_words}" if tally.schedules else ""
-    kept = f"{name} kept every promise in {tally.schedules:,} schedules of {tally.calls:,} calls{bound}"
+    calls = "requests" if is_application else "calls"
+    said = f"{name} {kept} in {tally.schedules:,} schedules of {tally.calls:,} {calls}{bound}"
+    if exit_status and tally.inapplicable and not tally.unplayed:
+        return f"Inconclusive: {tally.inapplicable:,} of {tally.schedules:,} schedules: {tally.inapplicable_reason}"
     if not tally.unplayed:
-        return kept
-    both = f"{kept}; {tally.unplayed:,} more could not be played: {tally.unplayed_reason}"
+        return said
+    both = f"{said}; {tally.unplayed:,} more could not be played: {tally.unplayed_reason}"
     return f"Inconclusive: {both}" if exit_status else both
 
 

@@ -35,13 +35,13 @@ def _alone(sandbox: Sandbox) -> list[str]:
     return ["env", "-i", f"{COOKIE}={sandbox.directory}"]
 
 
-def _etcd(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
+def _etcd(sandbox: Sandbox, directory: Path, _: Path | None) -> tuple[str, Path]:
     name, client, peer = directory.name, f"{directory.name}:1", f"{directory.name}:2"  # sockets in its directory
     own = etcd_command(name, f"unix://{client}", f"unix://{peer}", f"{name}=unix://{peer}", ETCD_TIMING)
     return str(directory / client), _script(directory, ["data", client, peer], [*_alone(sandbox), *own])
 
 
-def _zookeeper(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
+def _zookeeper(sandbox: Sandbox, directory: Path, _: Path | None) -> tuple[str, Path]:
     port, configuration = sandbox.hold_port(), directory / "zoo.cfg"
     write_settings(configuration, zookeeper_settings(directory / "data", port, ZOOKEEPER_TICK_MS))
     with class_archive(sandbox) as classes:
@@ -49,7 +49,7 @@ def _zookeeper(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
     return f"127.0.0.1:{port}", _script(directory, ["data"], command)
 
 
-def _postgres(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
+def _postgres(sandbox: Sandbox, directory: Path, data: Path | None) -> tuple[str, Path]:
     user = postgres_server.server_user()
     command = [*_alone(sandbox), *postgres_server.server_command(directory / "data", directory, POSTGRES_OPTIONS)]
     if user:
@@ -59,18 +59,19 @@ def _postgres(sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
         command = ["setpriv", f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *command]
     fresh = ["data", postgres_server.SOCKET, f"{postgres_server.SOCKET}.lock"]
     with postgres_server.data_template(sandbox, user) as template:
-        copy = shlex.join(["cp", "-aT", "--reflink=auto", str(template), "data"])
+        copy = shlex.join(["cp", "-aT", "--reflink=auto", str(data or template), "data"])
     return str(directory / postgres_server.SOCKET), _script(directory, fresh, command, copy)
 
 
-HOSTED: Mapping[str, Callable[[Sandbox, Path], tuple[str, Path]]] = {
+HOSTED: Mapping[str, Callable[[Sandbox, Path, Path | None], tuple[str, Path]]] = {
     "etcd": _etcd,
     "postgres": _postgres,
     "zookeeper": _zookeeper,
 }
 
 
-def hosted_server(service: str, sandbox: Sandbox, directory: Path) -> tuple[str, Path]:
-    """The address and the script of a server in this directory, which it creates. NotInstalled when it is missing."""
+def hosted_server(service: str, sandbox: Sandbox, directory: Path, data: Path | None = None) -> tuple[str, Path]:
+    """The address and the script of a server in this directory, which it creates. `data`: what PostgreSQL begins with,
+    if it is not empty. NotInstalled when it is missing."""
     directory.mkdir(mode=0o700)
-    return HOSTED[service](sandbox, directory)
+    return HOSTED[service](sandbox, directory, data)

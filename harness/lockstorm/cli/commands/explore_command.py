@@ -30,6 +30,7 @@ LIMITS = ("schedules", "seconds", "workers")
 @options.lock_option
 @options.adapter_option
 @options.plugin_option
+@options.app_option
 @options.field_options(SearchRequest)
 @options.refused_option(
     "--config",
@@ -58,6 +59,7 @@ def explore_command(
     lock: str | None,
     adapter: str | None,
     plugin: str | None,
+    app: str | None,
     **chosen: Any,
 ) -> int:
     """Search schedules - the order of all steps, and the faults between them - for one that violates a property of the
@@ -69,13 +71,12 @@ def explore_command(
              lockstorm explore --lock redlock --faults clock-jump --save
              lockstorm explore --lock fair --time-limit 10min --shard 2/4 --result two.json
              lockstorm explore --adapter redisson -o found.schedule
+             lockstorm explore --app lockstorm-app.toml -o found.schedule
     Exit status: 0 no violation, 1 a violation, 3 nothing could be judged
-    `lockstorm docs explore` describes schedules, and what a clean search is worth. With --adapter the search also draws
-    what clients ask the library for, and judges what each call promises: `lockstorm docs explore-libraries`.
+    What it tries and what a clean search is worth: `lockstorm docs explore`, of libraries `lockstorm docs
+    explore-libraries`, of applications `lockstorm docs applications`.
     """
-    _check_named(resume, {"lock": lock, "adapter": adapter, "plugin": plugin})
-    if save and (adapter is not None or plugin is not None):
-        raise UsageError("--save keeps what the tests replay, which have only the table's locks: -o FILE saves it")
+    _check_named(resume, {"lock": lock, "adapter": adapter, "plugin": plugin, "app": app}, save=save)
     check_new_file("-o", output)
     check_new_file("--result", kept if kept != resume else None)
     campaign = read_campaign(resume) if resume else None
@@ -83,7 +84,9 @@ def explore_command(
         plan = resumed(str(resume), campaign, **_limits(context, chosen))
     else:
         plan = plan_search(
-            SearchRequest(options.chosen_lock(lock, adapter, plugin), **options.given_options(SearchRequest, chosen))
+            SearchRequest(
+                options.chosen_lock(lock, adapter, plugin, app), **options.given_options(SearchRequest, chosen)
+            )
         )
     events: list[Event] | None = None if as_json or quiet else []
     result = _search(plan, events, campaign, kept or resume)
@@ -95,7 +98,9 @@ def explore_command(
     return result.exit
 
 
-def _check_named(resume: Path | None, named: Mapping[str, str | None]) -> None:
+def _check_named(resume: Path | None, named: Mapping[str, str | None], *, save: bool) -> None:
+    if save and named["lock"] is None and not resume:
+        raise UsageError("--save keeps what the tests replay, which have only the table's locks: -o FILE saves it")
     given = [name for name, value in named.items() if value is not None]
     if resume and given:
         raise UsageError(f"--{given[0]} with --resume: the file {resume} names the {given[0]}")

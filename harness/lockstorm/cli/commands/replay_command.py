@@ -14,7 +14,7 @@ from lockstorm.locks.lock_names import lock_named
 from lockstorm.results.event import Event
 from lockstorm.search.replay import replay_library, replay_schedule
 from lockstorm.search.replay_real import replay_real
-from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
+from lockstorm.search.schedule_file import HostedSchedule, LibrarySchedule, read_saved_schedule
 from lockstorm.search.standalone import LANGUAGES, check_standalone, standalone_program
 from lockstorm.search.standalone_run import run_standalone
 
@@ -64,14 +64,11 @@ def replay_command(
     if real and with_commands:
         raise UsageError("--commands: only the explorer sees each command, so without --real")
     schedule = read_saved_schedule(file)
-    if isinstance(schedule, LibrarySchedule):
-        if real or (output and not language):
-            raise UsageError(f"{file} is a schedule of a library: -o and --real are for those of C locks")
-        if with_commands:
-            _check_commands(schedule, file, language)
-        if language:
+    if isinstance(schedule, HostedSchedule):
+        _check_hosted(schedule, file, real=real, output=output, with_commands=with_commands, language=language)
+        if language and isinstance(schedule, LibrarySchedule):
             return _write_program(schedule, file, language, output)
-        with waiting(f"a schedule of {schedule.library} ..."):
+        with waiting(f"a schedule of {schedule.title} ..."):
             replayed = replay_library(schedule, str(file), with_commands=with_commands)
         print_result(as_json, replayed, show_library_replay, quiet=quiet)
         return replayed.exit
@@ -92,11 +89,20 @@ def replay_command(
     return result.exit
 
 
-def _check_commands(schedule: LibrarySchedule, file: Path, language: str | None) -> None:
-    if language:
+def _check_hosted(
+    schedule: HostedSchedule, file: Path, *, real: bool, output: Path | None, with_commands: bool, language: str | None
+) -> None:
+    """UsageError for options that such a schedule has no use for."""
+    of_library = isinstance(schedule, LibrarySchedule)
+    if language and not of_library:
+        raise UsageError(f"--as: {file} is no schedule of a library")
+    if real or (output and not language):
+        kind = "a library" if of_library else "an application"
+        raise UsageError(f"{file} is a schedule of {kind}: -o and --real are for those of C locks")
+    if with_commands and language:
         raise UsageError("--commands: a replay prints them, and --as writes a program: leave one of them out")
-    service = lock_named(schedule.lock).service
-    if service != "redis":
+    service = lock_named(schedule.lock).service if of_library else "redis"
+    if with_commands and service != "redis":
         raise UsageError(f"--commands: {file} is a schedule on {service}, and only commands of Redis can be shown")
 
 

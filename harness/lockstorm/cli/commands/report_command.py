@@ -12,10 +12,11 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.paths import runnable
 from lockstorm.cli.options import around_option, json_option, path_option, rows_option
 from lockstorm.cli.terminal import check_new_file, console, print_json, waiting
+from lockstorm.report.application_model import application_diagram
 from lockstorm.report.library_model import library_diagram
 from lockstorm.report.report import WrittenReport, library_subject, write, write_subjects
 from lockstorm.search.replay import replay_library, replay_schedule
-from lockstorm.search.schedule_file import LibrarySchedule, read_saved_schedule
+from lockstorm.search.schedule_file import ApplicationSchedule, HostedSchedule, read_saved_schedule
 from lockstorm.search.schedule_text import is_schedule
 
 
@@ -26,7 +27,7 @@ def history_of(source: Path) -> Iterator[Path]:
     if schedule is None:
         yield source
         return
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, HostedSchedule):
         raise UsageError(f"{source} is a schedule of a library, and cannot be put beside a history")
     with tempfile.TemporaryDirectory(prefix="lockstorm-") as directory:
         history = Path(directory) / source.name
@@ -35,16 +36,22 @@ def history_of(source: Path) -> Iterator[Path]:
 
 
 def _write_library(
-    schedule: LibrarySchedule, source: Path, page: Path | None, picture: Path | None, rows: int
+    schedule: HostedSchedule, source: Path, page: Path | None, picture: Path | None, rows: int
 ) -> WrittenReport:
-    with waiting(f"a schedule of {schedule.library} ..."):
+    with waiting(f"a schedule of {schedule.title} ..."):
         result = replay_library(schedule, str(source), with_commands=True)
     facts = [("time", "virtual"), ("seed", str(schedule.seed)), ("schedule", f"{schedule.number:,}")]
     facts.append(("lease", f"{schedule.lease_ms:,} ms by default"))
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
     facts += [("file", source.name), ("again", runnable(result.replay))]
     library = f"{result.library.name} {result.library.version}".strip()
-    diagram = library_diagram(result.events, result.required_evidence)
+    shown = result.required_evidence
+    is_application = isinstance(schedule, ApplicationSchedule)
+    diagram = (
+        application_diagram(result.events, result.accesses, shown)
+        if is_application
+        else library_diagram(result.events, shown)
+    )
     heard = result.commands or []
     subject = library_subject(library, result.sentence, result.violates, diagram, facts, schedule.lines, heard)
     return WrittenReport(write_subjects([subject], page, picture, rows), result.sentence)
@@ -81,7 +88,7 @@ def report_command(
     for option, path in {"-o": output, "--svg": svg}.items():
         check_new_file(option, path)
     schedule = read_saved_schedule(source) if is_schedule(source) else None
-    if isinstance(schedule, LibrarySchedule):
+    if isinstance(schedule, HostedSchedule):
         if against or around is not None:
             raise UsageError(f"{source} is a schedule of a library: AGAINST and --around are for histories")
         written = _write_library(schedule, source, output, svg, rows)

@@ -1,0 +1,142 @@
+/* An application under the search: unmodified processes of one service (*instances*), the requests that are sent to
+ * them, and the checks of what they have left at their servers. The world is that of libraries (harness/library); this
+ * room is how it speaks to such programs, and how their schedules are judged.
+ *
+ * Issue 23; Tang and others, "Ad Hoc Transactions in Web Applications" (SIGMOD 2022). */
+#pragma once
+
+#include <jansson.h>
+
+#include "harness/application/application_wire.h"
+#include "harness/application/http_exchange.h"
+#include "harness/application/range_expression.h"
+#include "harness/library/library_world.h"
+
+enum {
+    APPLICATION_REQUESTS = 16,
+    APPLICATION_CHECKS = 24,
+    APPLICATION_RESETS = 16,
+    APPLICATION_HINTS = 32,
+    REQUEST_TEXT = 1 << 14
+};
+
+/* Where a request goes: to the port of an instance, or to a server, from which an instance takes it. */
+enum request_way { REQUEST_HTTP, REQUEST_SERVER };
+
+/* Texts are the document's. In `target`, `body` and `text` {number} is the number of the request in its schedule, from
+ * 1, and {uuid} a UUID made of it. */
+struct application_request {
+    const char *name; /* [a-z_][a-z0-9_]* */
+    enum request_way way;
+    int times;                                 /* sent at most so often in a schedule */
+    const char *method, *target, *body, *head; /* HTTP; `head`: more lines of it, each with its end */
+    int node;                                  /* REQUEST_SERVER */
+    const char *text;                          /* what the server is told */
+};
+
+/* What must be so at the end of a schedule. */
+enum check_kind {
+    CHECK_EQUALS, /* the answer is one value, within the range of an expression */
+    CHECK_LEAST,  /* ... at least the expression's least value */
+    CHECK_MOST,   /* ... at most its greatest */
+    CHECK_TEXT,   /* ... is this text */
+    CHECK_EMPTY,  /* there is no row */
+};
+
+struct application_check {
+    enum check_kind kind;
+    int node;
+    const char *text;  /* what the server is asked */
+    const char *right; /* the expression, or the text */
+};
+
+struct application_reset {
+    int node;
+    const char *text;
+};
+
+/* What became of the requests of one name in a schedule. */
+struct request_counts {
+    int asked, ok, refused, unknown; /* unknown: no answer, or one that says that the service has failed (5xx) */
+};
+
+enum application_property {
+    APPLICATION_CHECK,  /* what must be so at the end is so */
+    APPLICATION_ANSWER, /* every request is answered */
+    APPLICATION_RULE,   /* the first of the rules of checkers/rules */
+    APPLICATION_PROPERTIES = APPLICATION_RULE + APPLICATION_RULES
+};
+
+enum { APPLICATION_FINDINGS = APPLICATION_CHECKS + 1 + RULE_FINDINGS, APPLICATION_SENTENCE = RULE_SENTENCE };
+
+struct application_findings {
+    struct {
+        int property; /* enum application_property */
+        size_t event; /* of the world that shows it */
+        char sentence[APPLICATION_SENTENCE];
+    } of[APPLICATION_FINDINGS];
+    int count;
+};
+
+struct application {
+    json_t *document; /* owned */
+    const char *name, *ready;
+    int instances;
+    const char *starts[LIBRARY_CLIENTS]; /* the program of each instance */
+    int ports[LIBRARY_CLIENTS];          /* at which it listens */
+    struct application_request requests[APPLICATION_REQUESTS];
+    struct application_check checks[APPLICATION_CHECKS];
+    struct application_reset resets[APPLICATION_RESETS];
+    int request_count, check_count, reset_count;
+
+    struct http_exchange exchanges[LIBRARY_CLIENTS][WORKLOAD_THREADS]; /* of requests that are under way */
+    struct http_exchange control[LIBRARY_CLIENTS];                     /* of what is no call of a schedule */
+    int control_status[LIBRARY_CLIENTS];                               /* of its answer; 0: there was none */
+    bool wrong;                             /* what its file says cannot be so; the world's reason says what */
+    int asked;                              /* requests that were sent in the schedule, or before it */
+    struct application_findings last, kept; /* of schedules */
+    struct application_wire wire;
+    struct rule_findings warnings; /* of single requests, one after the other, before the first schedule */
+    json_t *alone;                 /* owned: what each of them did; NULL: nothing was sent yet */
+    struct lock_hint hints[APPLICATION_HINTS];
+    int hint_count;
+};
+
+/* Reads the file that says what the application is; its shape is what application_file.c reads, and
+ * harness/lockstorm/application writes. False: `reason`, of SEARCH_REASON bytes. */
+bool application_read(struct application *application, const char *path, char *reason);
+void application_free(struct application *application);
+
+/* NULL: no request has this name. */
+const struct application_request *application_request_named(const struct application *application, const char *name);
+
+static inline struct application *application_of(const struct library_world *world) {
+    return world->settings.application;
+}
+
+extern const struct hosted_protocol APPLICATION_PROTOCOL;
+
+/* What the user has written is wrong. Returns false, with the world's reason. */
+#define application_is_wrong(world, ...) (application_of(world)->wrong = true, library_give_up(world, __VA_ARGS__))
+
+/* --- application_requests.c: slots of the protocol --- */
+
+bool application_begin(struct library_world *world, int client);
+bool application_begun(struct library_world *world, uint64_t seed);
+bool application_forget(struct library_world *world, int client);
+bool application_empty(struct library_world *world);
+void application_draw(struct library_world *world, struct workload *workload, uint64_t seed);
+bool application_ask(struct library_world *world, int client, int thread);
+bool application_hear(struct library_world *world, int client);
+
+/* --- application_judge.c --- */
+
+/* What became of all requests with this name; of all requests if it is NULL. */
+struct request_counts request_counts_of(const struct library_world *world, const char *name);
+/* Asks the servers, and fills in application->last with a sentence for each check that is not met. False: with the
+ * world's reason. */
+bool application_checks_ask(struct library_world *world);
+void application_judge(struct library_world *world, const struct search_settings *settings,
+                       struct search_outcome *outcome);
+void application_keep(struct library_world *world);
+void application_describe(const struct library_world *world, bool kept, json_t *result);

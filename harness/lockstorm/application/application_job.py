@@ -1,0 +1,64 @@
+"""What the program of a search needs to run an application: a script for each instance, and the file that
+application_file.c reads."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lockstorm.application.application_file import ADDRESSES, Application, Asked, CheckChoice, RequestChoice
+from lockstorm.base.atomic_file import write_json, write_text
+from lockstorm.process.process import Sandbox
+
+
+def write_job(application: Application, sandbox: Sandbox, directory: Path) -> Path:
+    """Writes both into the directory. Each instance has a port that nobody else gets while the sandbox is open."""
+    instances = []
+    for number in range(1, application.instances + 1):
+        port, script = sandbox.hold_port(), directory / f"instance-{number}"
+        write_text(script, _script(application, number, port))
+        script.chmod(0o700)
+        instances.append({"start": str(script), "port": port})
+    file = directory / "application.json"
+    write_json(file, _document(application, instances))
+    return file
+
+
+def _script(application: Application, number: int, port: int) -> str:
+    places = {"port": port, "instance": number, **ADDRESSES}
+
+    def filled(text: str) -> str:
+        for name, value in places.items():
+            text = text.replace(f"{{{name}}}", str(value))
+        return text
+
+    words = [f"{name}={filled(value)}" for name, value in application.environment.items()]
+    command = ["env", *words, *map(filled, application.command)]
+    return "\n".join(["#!/bin/sh", f"cd {shlex.quote(str(application.directory))}", f"exec {shlex.join(command)}", ""])
+
+
+def _document(application: Application, instances: list[dict[str, Any]]) -> dict[str, Any]:  # JSON of the C program
+    nodes = {service: number for number, service in enumerate(application.services)}
+
+    def asked(each: Asked) -> dict[str, Any]:
+        return {"node": nodes[each.service], "text": each.text}
+
+    def request(each: RequestChoice) -> dict[str, Any]:
+        said = {"name": each.name, "times": each.times}
+        if each.asked:
+            return said | asked(each.asked)
+        return said | {name: getattr(each, name) for name in ("method", "target", "head", "body")}
+
+    def checks(given: Iterable[CheckChoice]) -> list[dict[str, Any]]:
+        return [{"kind": each.kind, "right": each.right, **asked(each.asked)} for each in given]
+
+    return {
+        "name": application.name,
+        "ready": application.ready,
+        "instances": instances,
+        "requests": [request(each) for each in application.requests],
+        "checks": checks(application.checks),
+        "reset": [asked(each) for each in application.resets],
+        "locks": [asdict(each) for each in application.hints],
+    }

@@ -1,0 +1,60 @@
+"""Applications of these tests: a service of `services/`, and the file that describes it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from lockstorm.search.explore import search_schedules
+from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.search.search_result import SearchResult
+
+SERVICES = Path(__file__).with_name("services")
+CREDITS = """
+[app]
+command = [{python}, "{services}/credits.py", "{{port}}"]
+ready = "GET /health"
+environment = {{ MODE = "{mode}", REDIS_URL = "{{redis}}", DATABASE_URL = "postgresql://app@{{postgres}}/app" }}
+[servers]
+redis = {{}}
+postgres = {{ setup = "credits.sql" }}
+[[request]]
+name = "consume"
+http = "POST /resources/1/consume"
+times = 3
+[[check]]
+sql = "select remaining from users where id = 1"
+equals = "10 - consume.ok"
+"""
+WORKERS = """
+[app]
+command = [{python}, "{services}/workers.py"]
+ready = "GET /"
+lease = "2s"
+environment = {{ MODE = "{mode}", REDIS_URL = "{{redis}}", PORT = "{{port}}" }}
+[servers]
+redis = {{}}
+[[request]]
+name = "job"
+redis = "RPUSH jobs {{number}}"
+times = 2
+[[check]]
+redis = "HVALS done"
+empty = true
+"""
+
+
+def described(directory: Path, text: str, mode: str, *changes: tuple[str, str]) -> Path:
+    """Writes the file. `changes`: what is replaced in it by what."""
+    (directory / "credits.sql").write_text((SERVICES / "credits.sql").read_text())
+    text = text.format(python=f'"{sys.executable}"', services=SERVICES, mode=mode)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = directory / "lockstorm-app.toml"
+    file.write_text(text)
+    return file
+
+
+def searched(file: Path, **options: Any) -> SearchResult:
+    request = SearchRequest(f"app:{file}", **{"workers": 1, "faults": "none", **options})
+    return search_schedules(plan_search(request), lambda _: None)

@@ -1,0 +1,84 @@
+"""Searches of small services, wrong and right: what is found, why, and that the same seed finds it again."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lockstorm.servers.services import missing
+from tests.application.described import CREDITS, WORKERS, described, searched
+from tests.helpers.support import lockstorm
+
+pytestmark = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
+
+CAUSES = {
+    "none": ("unprotected-write", "they have no lock in common"),
+    "early": ("unlock-before-commit", "released redis user:1:lock before it committed the transaction"),
+}
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+@pytest.mark.parametrize("mode", CAUSES)
+def test_a_lost_update_is_found_with_its_cause(tmp_path: Path, mode: str) -> None:
+    rule, words = CAUSES[mode]
+    result = searched(described(tmp_path, CREDITS, mode), schedules=100)
+    assert result.exit == 1 and result.found and result.found.violates == ["check"]
+    assert [each.rule for each in result.warnings] == [rule], "single requests show it already"
+    assert "'select remaining from users where id = 1' is" in result.sentence and words in result.sentence
+    assert {each.promise for each in result.found.evidence} == {"check", rule}
+    told = [line.what for line in result.found.story]
+    assert sum("writes postgres users id=1: UPDATE users SET remaining" in line for line in told) >= 2
+    assert any("commits its transaction" in line for line in told)
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+@pytest.mark.parametrize("mode", ["late", "row"])
+def test_its_right_twin_is_neither_warned_of_nor_accused(tmp_path: Path, mode: str) -> None:
+    result = searched(described(tmp_path, CREDITS, mode), schedules=60)
+    assert result.exit == 0 and result.warnings == []
+    assert "met every check in 60 schedules" in result.sentence
+    for name, verdict in result.properties.items():
+        assert (verdict.status, verdict.count) == ("holds", 0), name
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service twice")
+def test_the_same_seed_has_the_same_histories_with_all_faults(tmp_path: Path) -> None:
+    file = described(tmp_path, CREDITS, "late")
+    one, other = (searched(file, schedules=40, faults="usual", keep_going=True) for _ in range(2))
+    assert one.history_sha256 == other.history_sha256
+    assert sum(one.injected.values()) > 5
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+def test_a_request_without_an_answer_makes_what_is_right_a_range(tmp_path: Path) -> None:
+    """An instance that is killed may have subtracted, or not."""
+    file = described(tmp_path, CREDITS, "row")
+    result = searched(file, schedules=25, faults="kill-client=1", keep_going=True)
+    assert result.injected["kill-client"] > 1 and result.exit == 0
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service, and replays one")
+def test_what_is_found_is_saved_replayed_and_drawn(tmp_path: Path) -> None:
+    file, saved, page = described(tmp_path, CREDITS, "none"), tmp_path / "found.schedule", tmp_path / "found.html"
+    found = lockstorm("explore", "--app", str(file), "--schedules", "60", "--faults", "none", "-o", str(saved))
+    assert found.returncode == 1, found.stderr
+    text = saved.read_text()
+    assert f"app {file}\n" in text and "\nviolates check\nworkload\nclient-" in text
+    again = lockstorm("replay", str(saved), "--json")
+    replayed = json.loads(again.stdout)
+    assert again.returncode == 1 and replayed["violates"] == ["check"]
+    assert {"access-read", "access-write", "transaction-committed"} <= {each["kind"] for each in replayed["accesses"]}
+    assert lockstorm("report", str(saved), "-o", str(page)).returncode == 0
+    assert 'class="transaction"' in page.read_text() and "users id=1" in page.read_text()
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+def test_a_job_of_a_queue_is_done_twice_or_once(tmp_path: Path) -> None:
+    """What a server is told is a request, too; the workers of the instances take it by their own timers."""
+    once = ("empty = true", 'equals = "job.ok"')
+    total = """local n = 0 for _, v in ipairs(redis.call(\\"HVALS\\", \\"done\\")) do n = n + v end return n"""
+    checks = ("HVALS done", f"EVAL '{total}' 0")
+    wrong = searched(described(tmp_path, WORKERS, "look", once, checks), schedules=60)
+    assert wrong.exit == 1 and wrong.found and "job: " in wrong.sentence
+    right = searched(described(tmp_path, WORKERS, "pop", once, checks), schedules=40)
+    assert right.exit == 0, right.sentence

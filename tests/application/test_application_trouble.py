@@ -1,0 +1,99 @@
+"""Applications that cannot be asked, and files that are wrong: a sentence, and no verdict."""
+
+from pathlib import Path
+
+import pytest
+
+from lockstorm.application.application_file import read_application
+from lockstorm.base.errors import UsageError
+from lockstorm.servers.services import missing
+from tests.application.described import CREDITS, described
+from tests.helpers.support import lockstorm
+
+need_postgres = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
+
+CHECK = '[[check]]\nsql = "select remaining from users where id = 1"\nequals = "10 - consume.ok"'
+HTTP = 'http = "POST /resources/1/consume"'
+SCRIPT = '[locks]\nscripts = [{ sha1 = "c3", does = "releases" }]\n[[check]]'
+WRONG = {  # what is replaced, by what, and words of the message
+    "unknown key": ("times = 3", "time = 3", ":12: unknown key 'time' in [request]: did you mean times?"),
+    "no port": ('"{port}"', '"8080"', ":3: {port} is missing"),
+    "unknown place": ("{port}", "{sport}", ":3: {sport} is not known here: there are {port}, {instance}, {redis}"),
+    "ready": ("GET /health", "PING", ":4: ready 'PING' has to be GET and a path"),
+    "no file": ("credits.sql", "nothere.sql", ": setup: there is no file"),
+    "name": ('name = "consume"', 'name = "Consume it"', ":10: 'Consume it': a name has small letters"),
+    "method": ("POST /", "FETCH /", ":11: http has to be a method and a path"),
+    "times": ("times = 3", "times = 99", ":12: times has to be a whole number from 1 to 12"),
+    "two ways": ("times = 3", 'sql = "select 1"', "a request has one of http, redis and sql"),
+    "no way": (HTTP, "", "a request has one of http, redis and sql"),
+    "count": ("consume.ok", "eat.ok", ":15: eat.ok: there is no such number; of each request (consume) there are .ok"),
+    "no check": (CHECK, "", "[[check]]: from 1"),
+    "no command": ("command = ", "commands = ", "unknown key 'commands' in [app]: did you mean command?"),
+    "lock": ("[[check]]", SCRIPT, "40 hexadecimal digits"),
+    "reset": ("[[request]]", '[reset]\nmysql = "x"\n[[request]]', "unknown key 'mysql' in [reset]"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_file_that_is_wrong_is_refused_with_the_line(tmp_path: Path, case: str) -> None:
+    old, new, words = WRONG[case]
+    file = described(tmp_path, CREDITS, "late", (old, new))
+    with pytest.raises(UsageError) as refused:
+        read_application(file)
+    assert words in str(refused.value) and str(refused.value).startswith(str(file))
+
+
+def test_a_file_that_is_not_there_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="lockstorm app init"):
+        read_application(tmp_path / "none.toml")
+
+
+BEFORE = (
+    "before any request was sent: 'select remaining from users where id = 1' is 10, and 9 - consume.ok = 9 was right"
+)
+HOLIDAY = "instance 1 answered the request consume, alone, with 500; it said last: the database is on holiday"
+RESET = '[reset]\npostgres = "update nothing set x = 1"\n[[request]]'
+# What is replaced in a file that is right, by what; the exit status, and words of the sentence.
+TROUBLE = {
+    "ends": (
+        '/credits.py", "{port}"',
+        '/nothere.py", "{port}"',
+        3,
+        "instance 1: it ended with status 2; it said last: ",
+    ),
+    "fails": ('MODE = "late"', 'MODE = "broken"', 3, HOLIDAY),
+    "check": ("10 - consume.ok", "9 - consume.ok", 2, BEFORE),
+    "expression": ("10 - consume.ok", "10 - (consume.ok", 2, "at letter 17 of '10 - (consume.ok': ) is missing"),
+    "statement": ("select remaining", "select nothing", 2, 'column "nothing" does not exist'),
+    "setup": ("[[request]]", RESET, 2, 'relation "nothing" does not exist'),
+}
+
+
+@need_postgres
+@pytest.mark.parametrize("case", TROUBLE)
+def test_what_cannot_be_asked_has_no_verdict(tmp_path: Path, case: str) -> None:
+    old, new, status, words = TROUBLE[case]
+    file = described(tmp_path, CREDITS, "late", (old, new))
+    done = lockstorm("explore", "--app", str(file), "--schedules", "3", "--workers", "1")
+    assert done.returncode == status, done.stdout + done.stderr
+    assert words in (done.stdout + done.stderr).replace("\n", " ")
+
+
+@need_postgres
+def test_a_setup_that_is_refused_is_named(tmp_path: Path) -> None:
+    file = described(tmp_path, CREDITS, "late")
+    (tmp_path / "credits.sql").write_text("create table users (id int primary key, remaining int);\ncreate tabel x;\n")
+    done = lockstorm("explore", "--app", str(file), "--schedules", "3", "--workers", "1")
+    assert done.returncode == 2 and "credits.sql" in done.stderr and "syntax error" in done.stderr
+
+
+@need_postgres
+def test_a_service_that_listens_nowhere_is_not_waited_for(tmp_path: Path) -> None:
+    sleeper = ('"-c", "import time; time.sleep(1e9)", "{port}"', 'ready = "GET /health"\n')
+    file = described(tmp_path, CREDITS, "late", (sleeper[1], ""))
+    text = file.read_text()
+    begin, end = text.index('"' + str(Path(__file__).parent)), text.index('"{port}"')
+    file.write_text(text[:begin] + sleeper[0].removesuffix('"{port}"') + text[end:])
+    done = lockstorm("explore", "--app", str(file), "--schedules", "3", "--workers", "1")
+    assert done.returncode == 3
+    assert "instance 1 is not ready after 300 s of its time: it does not listen on port" in done.stdout
