@@ -19,8 +19,10 @@ enum { SCRIPT_SAID = 40 }; /* bytes of a script in the text of its command */
 /* The command as a person would type it; passwords are left out. */
 static void command_print(const struct redis_request *request, char *bytes) {
     struct short_text text = short_text_in(bytes, STATEMENT_ROOM);
-    bool is_secret = span_is_word(request->words[0].text, "auth") || span_is_word(request->words[0].text, "hello") ||
-                     span_is_word(request->words[0].text, "acl") || span_is_word(request->words[0].text, "config");
+    static const char *const SECRETS[] = {"auth", "hello", "acl", "config", "migrate"};
+    bool is_secret = false;
+    for (size_t each = 0; each < sizeof SECRETS / sizeof SECRETS[0]; each++)
+        is_secret |= span_is_word(request->words[0].text, SECRETS[each]);
     bool is_script = request->script[0];
     for (int word = 0; word < request->word_count && !text.cut; word++) {
         struct span said = request->words[word].text;

@@ -39,7 +39,7 @@ enum wire_lock_kind {
     LOCK_ADVISORY_TRANSACTION, /* until the transaction ends */
     LOCK_ROW,                  /* SELECT ... FOR UPDATE and its like; until the transaction ends */
     LOCK_LEASE_ROW,            /* a row that says who holds the lock, and until when */
-    LOCK_OF_TABLE,                /* LOCK TABLE; until the transaction ends */
+    LOCK_OF_TABLE,             /* LOCK TABLE; until the transaction ends */
 };
 
 enum wire_mode { WIRE_EXCLUSIVE, WIRE_SHARED };

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psycopg2  # type: ignore[import-untyped]
+import psycopg2
 import pytest
 
 from lockstorm.process.process import Sandbox

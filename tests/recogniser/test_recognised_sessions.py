@@ -66,3 +66,30 @@ def test_answers_in_pieces_make_the_same_events(program: Path, session: WrittenS
         pieces = [coded[at : at + 2] for at in range(0, len(coded), 2)]
         lines += [f"{way}{way} {number} {at_ns} {piece}" for piece in pieces]
     assert recognised(program, session.service, lines) == session.events
+
+
+TIMED = """
+case: a statement with parameters
+postgres
+1> parse : select name from users where id = $1 and note = $2 for update | bind (7, 'x') | execute | sync
+1< parsed | bound | row 'x' | done SELECT 1 | ready I
+
+case: a long command, and one with a password
+redis
+1> MIGRATE host 6379 a 0 5000 AUTH secret | SET a {long}
+1< OK | OK
+"""
+
+
+def test_an_event_has_the_times_and_the_text_of_its_statement(program: Path) -> None:
+    """The request is 1 ms after the beginning, the answer at 2 ms."""
+    postgres, redis = written_sessions(TIMED.format(long="x" * 300))
+    text = "select name from users where id = 7 and note = 'x' for update"
+    events = [line.split("\t") for line in recognised(program, "postgres", postgres.lines, "--times")]
+    assert [event[1:] for event in events] == [
+        ["1000000", "1000000", "1", text],
+        *[["1000000", "2000000", "1", text]] * 2,
+        ["1000000", "2000000", "1", ""],
+    ]
+    events = [line.split("\t") for line in recognised(program, "redis", redis.lines, "--times")]
+    assert [event[4] for event in events] == ["MIGRATE", f"SET a {'x' * 230}..."]
