@@ -1,5 +1,6 @@
-/* A value that was read before the lock, and is written back under it: another request may have changed it in between.
- */
+/* A value that was read before the lock, and decides what is written under it: another request may have changed it in
+ * between. It decides also whether something is written at all, so a write that computes from what is there is none the
+ * better: n - 1, because there was one left before the lock. */
 #include <stdint.h>
 
 #include "checkers/rules/rule_list.h"
@@ -20,7 +21,7 @@ static void read_before_lock_by(struct rule_pass *pass, const struct rule_hold *
     for (size_t at = hold->granted + 1; at < record->count && at < hold->released; at++) {
         const struct rule_event *write = &record->events[at];
         if (write->request != hold->request || write->wire.kind != ACCESS_WRITE || !is_data(&write->wire) ||
-            is_guarded(&write->wire))
+            write->wire.conditional || write->wire.inserts)
             continue;
         size_t read = read_before(pass, at);
         if (read >= hold->granted || is_covered(pass, hold->request, read, at) ||
