@@ -11,13 +11,13 @@ from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.option_fields import Option, options_of
 from lockstorm.locks import adapter as adapters
 from lockstorm.locks import plugin as plugins
-from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.lock_names import APP_PREFIX, lock_named
 from lockstorm.scenario.play import usual_time
 from lockstorm.testing.item_state import MARKER, SEED
 from lockstorm.trial.settings import TrialSettings
 
 GivenSettings = dict[str, Any]  # by name, as a marker or a call gives them; each is checked by its own type
-LOCKS = ("lock", "adapter", "plugin")  # each names the lock
+LOCKS = ("lock", "adapter", "plugin", "app")  # each names the lock, or the application
 # Fields that no option of a command sets: a named scenario sets them itself.
 BY_HAND_FIELDS: dict[str, type] = {
     "counter": int,
@@ -82,6 +82,8 @@ def lock_of(item: pytest.Item, given: Mapping[str, Any]) -> str:
             word = str(given[kind])
             is_path = "/" in word or isinstance(given[kind], Path)
             return prefix + (str(item.config.rootpath / word) if is_path else word)
+    if "app" in given:
+        return APP_PREFIX + str(item.config.rootpath / str(given["app"]))
     raise UsageError(
         f'{item.nodeid}: no marker names a lock: @pytest.mark.{MARKER}(adapter="./lock-adapter"), or lock=, or plugin='
     )

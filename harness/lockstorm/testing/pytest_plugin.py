@@ -150,6 +150,13 @@ def lockstorm_storm(lockstorm_runner: "TrialRunner") -> "Callable[..., TrialResu
 
 
 @pytest.fixture
+def lockstorm_app(lockstorm_runner: "TrialRunner") -> "Callable[..., SearchResult]":
+    """lockstorm_app("lockstorm-app.toml", schedules=..., time_limit=..., faults="...", **settings): searches schedules of
+    the application that the file describes, and returns the verdict on them."""
+    return lambda file, **settings: lockstorm_runner.explore(app=file, **settings)
+
+
+@pytest.fixture
 def lockstorm_explore(lockstorm_runner: "TrialRunner") -> "Callable[..., SearchResult]":
     """lockstorm_explore(schedules=..., time_limit=..., faults="...", **settings): searches schedules and returns the
     verdict on them."""
