@@ -1,0 +1,45 @@
+"""docs/examples/applications: each mistake has a file that can be read, and in each framework a wrong route and a right
+twin. tests/helpers/application_examples.py measures what searches of them find."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lockstorm.application.application_file import read_application
+from tests.helpers.application_examples import EXAMPLES, FRAMEWORKS, example_figures, mistakes, write_twin
+
+SERVICES = {
+    "python": "python/service.py",
+    "node": "node/service.js",
+    "go": "go/main.go",
+    "spring": "spring/src/main/java/lockstorm/Routes.java",
+}
+
+
+@pytest.mark.parametrize("mistake", mistakes())
+def test_file_and_twin_differ_in_their_paths(mistake: str, tmp_path: Path) -> None:
+    wrong, right = (read_application(file) for file in (EXAMPLES / f"{mistake}.toml", write_twin(mistake, tmp_path)))
+    for one, other in zip(wrong.requests, right.requests, strict=True):
+        assert one.target.startswith(f"/{mistake}/wrong")
+        assert other.target == one.target.replace("/wrong", "/right")
+    assert wrong.checks == right.checks
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_service_has_each_route(framework: str) -> None:
+    text = (EXAMPLES / SERVICES[framework]).read_text()
+    for mistake in mistakes():
+        for way in ("wrong", "right"):
+            assert re.search(f"/{mistake}/{way}\\b", text), f"{framework}: /{mistake}/{way}"
+
+
+def test_twins_met_every_check() -> None:
+    for framework, figures in example_figures().items():
+        for mistake, each in figures.items():
+            assert each.twin_violations == 0, f"{framework}: {mistake}"
+
+
+def test_readme_names_each_mistake() -> None:
+    text = (EXAMPLES / "README.md").read_text()
+    assert [each for each in mistakes() if f"| `{each}` |" not in text] == []
