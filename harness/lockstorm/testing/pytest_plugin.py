@@ -151,8 +151,8 @@ def lockstorm_storm(lockstorm_runner: "TrialRunner") -> "Callable[..., TrialResu
 
 @pytest.fixture
 def lockstorm_app(lockstorm_runner: "TrialRunner") -> "Callable[..., SearchResult]":
-    """lockstorm_app("lockstorm-app.toml", schedules=..., time_limit=..., faults="...", **settings): searches schedules of
-    the application that the file describes, and returns the verdict on them."""
+    """lockstorm_app("lockstorm-app.toml", schedules=..., time_limit=..., faults="...", **settings): searches schedules
+    of the application that the file describes, and returns the verdict on them."""
     return lambda file, **settings: lockstorm_runner.explore(app=file, **settings)
 
 
