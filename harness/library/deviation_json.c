@@ -3,6 +3,10 @@
 #include <assert.h>
 #include <stdio.h>
 
+static const char *planned_name(const struct planned_call *planned) {
+    return planned->call.verb == CALL_REQUEST ? planned->form : CALL_VERBS[planned->call.verb];
+}
+
 /* What a step is about: the command of a message, or the verb of the next call; empty: nothing that has a name. */
 static const char *step_subject(const struct library_world *world, struct choice step, char name[LINK_COMMAND]) {
     name[0] = '\0';
@@ -10,8 +14,7 @@ static const char *step_subject(const struct library_world *world, struct choice
         const struct library_thread *state =
             &world->clients[step.who / WORKLOAD_THREADS].threads[step.who % WORKLOAD_THREADS];
         const struct workload_thread *calls = &world->workload.threads[step.who];
-        if (state->next < calls->count)
-            snprintf(name, LINK_COMMAND, "%s", CALL_VERBS[calls->calls[state->next].call.verb]);
+        if (state->next < calls->count) snprintf(name, LINK_COMMAND, "%.23s", planned_name(&calls->calls[state->next]));
         return name;
     }
     bool message =

@@ -138,9 +138,19 @@ static const char *bulk_find(struct span bytes) {
     return line ? line + 1 : NULL;
 }
 
+/* The statement of PostgreSQL's Query, or of a Parse, behind its own name. */
+static const char *statement_find(struct span bytes) {
+    enum { HEAD = 5 };
+    if (bytes.length <= HEAD || (bytes.bytes[0] != 'Q' && bytes.bytes[0] != 'P')) return NULL;
+    if (bytes.bytes[0] == 'Q') return bytes.bytes + HEAD;
+    const char *name_end = memchr(bytes.bytes + HEAD, '\0', bytes.length - HEAD);
+    return name_end ? name_end + 1 : NULL;
+}
+
 const char *link_request_command(const struct library_link *link, char command[LINK_COMMAND]) {
     struct span bytes = byte_queue_first(&link->requests);
-    const char *word = bulk_find(bytes), *end = bytes.bytes + bytes.length;
+    bool is_sql = link->requests.format == &POSTGRES_REQUEST_FORMAT;
+    const char *word = is_sql ? statement_find(bytes) : bulk_find(bytes), *end = bytes.bytes + bytes.length;
     size_t length = 0;
     while (word && word + length < end && length < LINK_COMMAND - 1 && isalpha((unsigned char)word[length])) {
         command[length] = (char)toupper((unsigned char)word[length]);

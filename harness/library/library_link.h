@@ -51,7 +51,7 @@ struct library_link {
     int64_t requests_held_until_ns, answers_held_until_ns; /* messages are late; 0: they are not */
     int64_t block_until_ns;           /* the server ends a blocking command then; INT64_MAX: not blocking */
     uint64_t asked_sort;              /* of the last request that has reached the server */
-    char asked_command[LINK_COMMAND]; /* its name, of Redis: "GET"; or empty */
+    char asked_command[LINK_COMMAND]; /* its name (link_request_command); or empty */
     int owed;                         /* requests that have reached the server, which has not answered them */
     bool is_push;                     /* answers come that nobody has asked for */
     bool has_waited; /* the server was asked something that it answers by its own clock, if not before */
@@ -70,7 +70,8 @@ bool link_hear_program(struct library_link *link);
 bool link_hear_server(struct library_link *link);
 /* The oldest request reaches the server. */
 void link_deliver_request(struct library_link *link, int64_t now_ns);
-/* The name of the command of the oldest request, of Redis: "GET"; else the buffer is empty. Returns the buffer. */
+/* The name of the command of the oldest request, of Redis: "GET"; of PostgreSQL the first word of its statement; else
+ * the buffer is empty. Returns the buffer. */
 const char *link_request_command(const struct library_link *link, char command[LINK_COMMAND]);
 /* The server's answer is made up; the request reaches nobody. */
 void link_refuse_request(struct library_link *link, const char *answer);

@@ -1,6 +1,7 @@
 """A schedule of an application as a space-time diagram and a story: a lane for each request slot of an instance, locks
 and transactions as bars. What requests did to locks and data stands between the calls, as their messages show it."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -35,7 +36,7 @@ def application_story(
 ) -> list[CallStoryLine]:
     told, shown, played = _merged(events, accesses, broken, deviations)
     lines = call_story(told, shown, played, calls, ApplicationTracer)
-    return [replace(line, who=_instance(line.who), what=_instance(line.what)) for line in lines]
+    return [replace(line, who=_instance(line.who), what=_sent(_instance(line.what))) for line in lines]
 
 
 def application_diagram(
@@ -43,6 +44,10 @@ def application_diagram(
 ) -> Diagram:
     told, shown, _ = _merged(events, accesses, broken, ())
     return traced_diagram(told, shown, ApplicationTracer)
+
+
+def _sent(text: str) -> str:
+    return re.sub("^calls ", "is sent ", text).replace("'s next call, ", "'s next request, ")
 
 
 def _instance(text: str) -> str:
