@@ -85,7 +85,8 @@ bool row_is_locked(const struct rule_pass *pass, int request, const struct wire_
                    size_t event) {
     for (size_t each = 0; each < pass->count; each++) {
         const struct rule_hold *hold = &pass->holds[each];
-        bool covers = strcmp(hold->object, access->object) == 0 || hold->lock == LOCK_ADVISORY_TRANSACTION;
+        bool covers =
+            access->inserts || strcmp(hold->object, access->object) == 0 || hold->lock == LOCK_ADVISORY_TRANSACTION;
         if (hold->request == request && ends_with_transaction(hold->lock) && covers && hold->granted <= since &&
             hold_lasts(hold, event))
             return true;
