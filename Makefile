@@ -196,7 +196,7 @@ $(JUDGE): $(BUILD)/o/tests/c/judge_records.o $(ARCHIVES)
 	$(CC) $(CFLAGS) -shared -o $@ $(filter %.o,$^) $(LINKED)
 
 # Fuzzers are linked with the rooms of what reads foreign input, compiled for libFuzzer.
-FUZZED = harness/history faults/names harness/simulation $(filter checkers checkers/%,$(ROOMS)) faults/proxy harness/library_service harness/library harness/search harness/recogniser $(filter harness/recogniser/%,$(ROOMS))
+FUZZED = harness/history faults/names harness/simulation $(filter checkers checkers/%,$(ROOMS)) faults/proxy harness/library_service harness/library harness/application harness/search harness/recogniser $(filter harness/recogniser/%,$(ROOMS))
 FUZZED_ARCHIVES = $(patsubst $(BUILD)/rooms/%,$(BUILD)/fuzz/rooms/%,$(call archive,$(sort $(FUZZED))))
 FUZZ_FLAGS = $(STANDARD) $(WARNINGS) -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 define fuzzed_rule

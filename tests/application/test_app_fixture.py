@@ -32,5 +32,7 @@ def test_wrong(lockstorm_app):
     assert counts(output) == "2 failed, 1 passed", output
     assert re.search(r"^E +AssertionError: Schedule \d+ violates a check of ", output, re.MULTILINE)
     assert re.search(r"^E +\d* +0\.000 s  instance-\d +releases redis user:1:lock$", output, re.MULTILINE)
-    assert re.search(r"^E +again: .*lockstorm explore --app .*lockstorm-app.toml .*--schedules \d+", output, re.MULTILINE)
+    assert re.search(
+        r"^E +again: .*lockstorm explore --app .*lockstorm-app.toml .*--schedules \d+", output, re.MULTILINE
+    )
     assert "nothing.toml" in output and "lockstorm app init" in output
