@@ -7,7 +7,8 @@
 #include "harness/search/mix.h"
 #include "harness/search/search.h"
 
-enum { ROWS_SHOWN = 3, ROW_TEXT = 96 };
+/* Requests that poll each other's locks take some thousand steps until it is clear that they wait for ever. */
+enum { APPLICATION_STEPS_MOST = 20000, ROWS_SHOWN = 3, ROW_TEXT = 96 };
 
 /* --- requests --- */
 
@@ -200,15 +201,20 @@ static void rules_add(struct library_world *world) {
     }
 }
 
-/* Where nobody was served nothing was measured. */
+/* Why nothing can be said of a schedule; NULL: something can. */
+static const char *nothing_measured(const struct library_world *world, const char *waits) {
+    if (request_counts_of(world, NULL).ok == 0) return "no request was answered with a status below 400";
+    if (waits && !world->stopped) return "it was cut short while a request was not answered: it has too many steps";
+    return NULL;
+}
+
 void application_judge(struct library_world *world, const struct search_settings *settings,
                        struct search_outcome *outcome) {
     struct application *application = application_of(world);
     char sentence[APPLICATION_SENTENCE];
-    bool served = request_counts_of(world, NULL).ok > 0;
     if (!application_checks_ask(world)) return;
-    const char *waits = world->stopped ? unanswered(world) : NULL;
-    if (waits) {
+    const char *waits = unanswered(world), *nothing = nothing_measured(world, waits);
+    if (waits && world->stopped) {
         snprintf(sentence, sizeof sentence, "the request %.60s was not answered, although everything had arrived",
                  waits);
         finding_add(application, APPLICATION_ANSWER, sentence, world->event_count - 1);
@@ -216,11 +222,9 @@ void application_judge(struct library_world *world, const struct search_settings
     rules_add(world);
     for (int property = 0; property < APPLICATION_PROPERTIES; property++) {
         outcome->applies[property] = true;
-        outcome->status[property] = served ? VERDICT_HOLDS : VERDICT_INCONCLUSIVE;
+        outcome->status[property] = nothing ? VERDICT_INCONCLUSIVE : VERDICT_HOLDS;
     }
-    if (!served)
-        snprintf(outcome->inapplicable_reason, sizeof outcome->inapplicable_reason,
-                 "no request was answered with a status below 400");
+    if (nothing) snprintf(outcome->inapplicable_reason, sizeof outcome->inapplicable_reason, "%s", nothing);
     findings_take(&application->last, settings, outcome);
 }
 
@@ -308,5 +312,6 @@ const struct hosted_protocol APPLICATION_PROTOCOL = {
     .portfolio = EXCHANGES,
     .portfolio_turns = sizeof EXCHANGES / sizeof EXCHANGES[0],
     .usual_courses = 1,
+    .steps_most = APPLICATION_STEPS_MOST,
     .acts_between = true,
 };

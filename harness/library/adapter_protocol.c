@@ -294,6 +294,7 @@ const struct hosted_protocol ADAPTER_PROTOCOL = {
     .introduce = adapter_introduce,
     .keep = adapter_keep,
     .describe = adapter_describe,
+    .steps_most = LIBRARY_STEPS_MOST,
     .portfolio = PORTFOLIO,
     .portfolio_turns = sizeof PORTFOLIO / sizeof PORTFOLIO[0],
 };

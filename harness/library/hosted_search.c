@@ -231,7 +231,7 @@ void library_search_make(struct library_world *world, const struct library_setti
                                           .space = &HOSTED_CHOICES,
                                           .property_count = settings->protocol->property_count,
                                           .property_name = settings->protocol->property_name,
-                                          .steps_most = LIBRARY_STEPS_MOST,
+                                          .steps_most = settings->protocol->steps_most,
                                           .lease_ms = settings->lease_ms,
                                           .portfolio = settings->protocol->portfolio,
                                           .portfolio_turns = settings->protocol->portfolio_turns,

@@ -60,8 +60,9 @@ struct hosted_protocol {
     void (*describe)(const struct library_world *world, bool kept, json_t *result);
     const struct portfolio_turn *portfolio;
     int portfolio_turns;
-    int usual_courses; /* before a search */
-    bool acts_between; /* programs may have something to do between schedules */
+    int usual_courses;   /* before a search */
+    uint64_t steps_most; /* of a schedule, which is cut short then */
+    bool acts_between;   /* programs may have something to do between schedules */
 };
 
 extern const struct hosted_protocol ADAPTER_PROTOCOL;

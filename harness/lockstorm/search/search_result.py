@@ -306,8 +306,9 @@ def _verdict_on(plan: SearchPlan, campaign: Campaign, made: Collection[str], nam
 
 
 def _is_unclear(tally: SearchTally) -> bool:
-    """Nothing can be said to be kept: a violation was not repeated, or too much could not be played."""
-    return tally.unrepeated > 0 or tally.unplayed * UNPLAYED_SHARE > tally.unplayed + tally.schedules
+    """Nothing can be said to be kept: a violation was not repeated, or too much could not be played, or was cut short."""
+    left = tally.unplayed + tally.cut_short
+    return tally.unrepeated > 0 or left * UNPLAYED_SHARE > tally.unplayed + tally.schedules
 
 
 def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, SearchedProperty]) -> int:
@@ -407,15 +408,15 @@ def _hosted_sentence(campaign: Campaign, context: HostedContext, exit_status: in
             f"Inconclusive: {tally.unrepeated:,} of {tally.schedules:,} schedules {broke} of {name}, and did "
             f"not {break_} again with programs that were started for it alone; {tally.unrepeated_reason}"
         )
-    bound = f": {Rate(0, tally.schedules).in_words}" if tally.schedules else ""
+    judged = tally.schedules - tally.inapplicable
+    bound = f": {Rate(0, judged).in_words}" if judged else ""
     calls = "requests" if is_application else "calls"
-    said = f"{name} {kept} in {tally.schedules:,} schedules of {tally.calls:,} {calls}{bound}"
-    if exit_status and tally.inapplicable and not tally.unplayed:
-        return f"Inconclusive: {tally.inapplicable:,} of {tally.schedules:,} schedules: {tally.inapplicable_reason}"
-    if not tally.unplayed:
-        return said
-    both = f"{said}; {tally.unplayed:,} more could not be played: {tally.unplayed_reason}"
-    return f"Inconclusive: {both}" if exit_status else both
+    said = f"{name} {kept} in {judged:,} schedules of {tally.calls:,} {calls}{bound}"
+    if tally.inapplicable:
+        said += f"; {tally.inapplicable:,} more have no verdict: {tally.inapplicable_reason}"
+    if tally.unplayed:
+        said += f"; {tally.unplayed:,} more could not be played: {tally.unplayed_reason}"
+    return f"Inconclusive: {said}" if exit_status else said
 
 
 def search_command(plan: SearchPlan, schedules: int | None) -> str:
