@@ -306,18 +306,19 @@ def _verdict_on(plan: SearchPlan, campaign: Campaign, made: Collection[str], nam
 
 
 def _is_unclear(tally: SearchTally) -> bool:
-    """Nothing can be said to be kept: a violation was not repeated, or too much could not be played, or was cut short."""
-    left = tally.unplayed + tally.cut_short
-    return tally.unrepeated > 0 or left * UNPLAYED_SHARE > tally.unplayed + tally.schedules
+    """Nothing can be said to be kept: a violation was not repeated, or too much could not be played."""
+    return tally.unrepeated > 0 or tally.unplayed * UNPLAYED_SHARE > tally.unplayed + tally.schedules
 
 
 def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, SearchedProperty]) -> int:
     if isinstance(plan.context, HostedContext):
         if campaign.found and campaign.shown:
             return 1 if campaign.found.anew and campaign.shown.with_new_programs else Inconclusive.exit_status
-        unclear = _is_unclear(campaign.tally) or any(verdict[name].status == "inconclusive" for name in plan.required)
-        is_application = isinstance(plan.context, ApplicationContext)
-        return Inconclusive.exit_status if (unclear if is_application else _is_unclear(campaign.tally)) else 0
+        unclear = _is_unclear(campaign.tally)
+        if isinstance(plan.context, ApplicationContext):
+            unmeasured = any(verdict[name].status == "inconclusive" for name in plan.required)
+            unclear |= unmeasured or campaign.tally.cut_short * UNPLAYED_SHARE > campaign.tally.schedules
+        return Inconclusive.exit_status if unclear else 0
     # A lock without tokens is not required to fence: of such a property nothing can be known.
     unclear = any(verdict[name].status == "inconclusive" for name in plan.required_names)
     return 1 if campaign.found else Inconclusive.exit_status if unclear else 0
