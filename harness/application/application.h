@@ -71,8 +71,9 @@ enum { APPLICATION_FINDINGS = APPLICATION_CHECKS + 1 + RULE_FINDINGS, APPLICATIO
 
 struct application_findings {
     struct {
-        int property; /* enum application_property */
-        size_t event; /* of the world that shows it */
+        int property;  /* enum application_property */
+        size_t event;  /* of the world that shows it */
+        size_t access; /* of the record of the rules; SIZE_MAX: it is about none */
         char sentence[APPLICATION_SENTENCE];
     } of[APPLICATION_FINDINGS];
     int count;

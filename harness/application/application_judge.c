@@ -1,4 +1,5 @@
 /* What a schedule of an application has come to: its checks, and whether each request was answered. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,7 @@ static void finding_add(struct application *application, int property, const cha
     if (found->count == APPLICATION_FINDINGS) return;
     found->of[found->count].property = property;
     found->of[found->count].event = event;
+    found->of[found->count].access = SIZE_MAX;
     snprintf(found->of[found->count++].sentence, APPLICATION_SENTENCE, "%s", sentence);
 }
 
@@ -198,6 +200,7 @@ static void rules_add(struct library_world *world) {
         size_t event = application->wire.places[broken.of[each].event];
         if (event >= world->event_count) event = world->event_count - 1;
         finding_add(application, APPLICATION_RULE + (int)broken.of[each].rule, broken.of[each].sentence, event);
+        application->last.of[application->last.count - 1].access = broken.of[each].event;
     }
 }
 
@@ -238,12 +241,15 @@ void application_describe(const struct library_world *world, bool kept, json_t *
     const struct application *application = application_of(world);
     const struct application_findings *found = kept ? &application->kept : &application->last;
     json_t *evidence = json_array();
-    for (int each = 0; each < found->count; each++)
-        json_array_append_new(evidence,
-                              json_pack("{s:s,s:s,s:I,s:I}", "promise",
-                                        APPLICATION_PROTOCOL.property_name(found->of[each].property), "sentence",
-                                        found->of[each].sentence, "event", (json_int_t)found->of[each].event, "other",
-                                        (json_int_t)found->of[each].event));
+    for (int each = 0; each < found->count; each++) {
+        json_int_t event = (json_int_t)found->of[each].event;
+        json_t *one =
+            json_pack("{s:s,s:s,s:I,s:I}", "promise", APPLICATION_PROTOCOL.property_name(found->of[each].property),
+                      "sentence", found->of[each].sentence, "event", event, "other", event);
+        if (found->of[each].access != SIZE_MAX)
+            json_object_set_new(one, "access", json_integer((json_int_t)found->of[each].access));
+        json_array_append_new(evidence, one);
+    }
     json_object_set_new(result, "evidence", evidence);
     json_object_set_new(result, "excused", json_array());
     if (!kept) json_object_set_new(result, "accesses", application_wire_json(&application->wire));

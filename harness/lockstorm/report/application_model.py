@@ -62,21 +62,28 @@ def _merged(
 ) -> tuple[list[CallEvent], list[BrokenPromise], list[PlayedDeviation]]:
     """All events in their order. Everything that names an event by its place names it by its new one."""
     asked = [event for event in events if event.kind == "ask"]
-    shown = [each for each in accesses if each.kind in WORDS]
-    before = [each.before for each in shown]
+    shown = [(number, each) for number, each in enumerate(accesses) if each.kind in WORDS]
+    before = [each.before for _, each in shown]
 
     def moved(place: int) -> int:
         return place + bisect_right(before, place)
 
-    told, left = list[CallEvent](), list(shown)
+    told, left, place_of = list[CallEvent](), list(shown), dict[int, int]()
+
+    def tell(until: int) -> None:
+        while left and left[0][1].before <= until:
+            number, access = left.pop(0)
+            place_of[number] = len(told)
+            told.append(_wire_event(access, asked))
+
     for place, event in enumerate(events):
-        while left and left[0].before <= place:
-            told.append(_wire_event(left.pop(0), asked))
+        tell(place)
         told.append(replace(event, asked=moved(event.asked)) if event.asked >= 0 else event)
-    told += [_wire_event(each, asked) for each in left]
+    tell(len(events))
+    placed = [(place_of.get(each.access, moved(each.event)), each) for each in broken]
     return (
         told,
-        [replace(each, event=moved(each.event), other=moved(each.other)) for each in broken],
+        [replace(each, event=place, other=place) for place, each in placed],
         [replace(each, event=moved(each.event)) for each in deviations],
     )
 
@@ -102,6 +109,9 @@ class ApplicationTracer(CallTracer):
         super().__init__(events, broken)
         self._locks: dict[tuple[int, str], Bar] = {}
         self._transactions: dict[int, Bar] = {}
+
+    def _name(self, client: int, thread: int) -> str:
+        return _instance(super()._name(client, thread))
 
     def _wire(self, place: int, event: CallEvent) -> None:
         lane, row = self.lane_of(event), len(self.rows)

@@ -72,6 +72,7 @@ class BrokenPromise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     other: int  # ... and of one that it contradicts
     expected_ms: int = 0
     found_ms: int = 0
+    access: int = -1  # of a rule of applications: what a request did, that shows it, by its place among all accesses
 
 
 class PlayedDeviation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,14 @@ from lockstorm.results.verdict import Evidence, ScheduleLines
 from lockstorm.search.campaign import Campaign, ShownSchedule, joined
 from lockstorm.search.explorer import Explorer, OnProgress, SearchOutcome, SearchProgress, explorer_for, states_joined
 from lockstorm.search.library_plan import RARE_FAULTS
-from lockstorm.search.replay import context_words, hosted_story, replay_if_possible, replay_lock_on, with_cause
+from lockstorm.search.replay import (
+    context_words,
+    first_cause,
+    hosted_story,
+    replay_if_possible,
+    replay_lock_on,
+    with_cause,
+)
 from lockstorm.search.schedule_file import HostedContext, HostedSchedule, Schedule
 from lockstorm.search.search_lines import FoundSchedule, PropertyCount, SearchTally, tallies_joined
 from lockstorm.search.search_plan import DEVIATIONS_USUAL, EXHAUSTIVE, SearchPlan, SearchRequest, plan_search
@@ -162,7 +169,7 @@ def _library_shown(explorer: Explorer, schedule: HostedSchedule, found: FoundSch
         evidence=_by_promise(broken),
         with_new_programs=False,
         broken=found.evidence,
-        story=hosted_story(found, broken, len(found.smallest.workload)),
+        story=hosted_story(found, [*broken, *first_cause(broken, found.evidence)], len(found.smallest.workload)),
     )
 
 

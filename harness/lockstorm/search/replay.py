@@ -147,6 +147,11 @@ class ReplayedLibrary(msgspec.Struct, frozen=True):
     def required_evidence(self) -> list[BrokenPromise]:
         return [each for each in self.evidence if each.promise in self.violates]
 
+    @property
+    def causes(self) -> list[BrokenPromise]:
+        """Of an application that violates something: the first rule that says why."""
+        return first_cause(self.required_evidence, self.evidence)
+
 
 def replay_library(schedule: HostedSchedule, name: str, *, with_commands: bool = False) -> ReplayedLibrary:
     """Replays a schedule with new programs. UsageError, with the line, when it cannot be replayed."""
@@ -174,7 +179,7 @@ def replay_library_on(
         violates=done.broken,
         evidence=done.evidence,
         excused=done.excused,
-        story=hosted_story(done, shown, len(schedule.workload)),
+        story=hosted_story(done, [*shown, *first_cause(shown, done.evidence)], len(schedule.workload)),
         events=done.events,
         accesses=done.accesses,
         warnings=done.warnings,
@@ -196,11 +201,16 @@ def hosted_story(done: ReplayDone | FoundSchedule, shown: Sequence[BrokenPromise
     return call_story(done.events, shown, deviations, calls)
 
 
+def first_cause(shown: Sequence[BrokenPromise], evidence: Sequence[BrokenPromise]) -> list[BrokenPromise]:
+    """Of an application: the first rule that says why `shown` is violated, unless that is about a rule itself."""
+    if not shown or any(each.promise in RULES for each in shown):
+        return []
+    return [each for each in evidence if each.promise in RULES][:1]
+
+
 def with_cause(shown: Sequence[BrokenPromise], evidence: Sequence[BrokenPromise]) -> str:
-    """The sentence of what is violated, and, of an application, of the first rule that says why."""
-    causes = [each.sentence for each in evidence if each.promise in RULES]
-    is_of_rule = shown[0].promise in RULES
-    return f"{shown[0].sentence}; {causes[0]}" if causes and not is_of_rule else shown[0].sentence
+    """The sentence of what is violated, and of its cause."""
+    return "; ".join(each.sentence for each in (shown[0], *first_cause(shown, evidence)))
 
 
 def replay_if_possible(explorer: Explorer, schedule: HostedSchedule) -> ReplayedLibrary | None:

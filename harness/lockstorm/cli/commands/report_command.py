@@ -45,7 +45,7 @@ def _write_library(
     facts.append(("faults", "; ".join(schedule.deviations) or "none, and every message goes its usual way"))
     facts += [("file", source.name), ("again", runnable(result.replay))]
     library = f"{result.library.name} {result.library.version}".strip()
-    shown = result.required_evidence
+    shown = [*result.required_evidence, *result.causes]
     is_application = isinstance(schedule, ApplicationSchedule)
     diagram = (
         application_diagram(result.events, result.accesses, shown)
