@@ -1,6 +1,6 @@
 /* A value that was read before the lock, and decides what is written under it: another request may have changed it in
- * between. It decides also whether something is written at all, so a write that computes from what is there is none the
- * better: n - 1, because there was one left before the lock. */
+ * between. It may also have decided whether something is written at all: n - 1, because one was left before the lock.
+ */
 #include <stdint.h>
 
 #include "checkers/rules/rule_list.h"

@@ -1,4 +1,4 @@
-"""What a check expects: expressions over ranges, and what is wrong with a text that is none."""
+"""What a check expects: expressions over ranges, and what is wrong with other texts."""
 
 import subprocess
 

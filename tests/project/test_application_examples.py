@@ -40,6 +40,13 @@ def test_twins_met_every_check() -> None:
             assert each.twin_violations == 0, f"{framework}: {mistake}"
 
 
+def test_each_mistake_that_was_searched_was_found_with_its_rule() -> None:
+    for framework, figures in example_figures().items():
+        for mistake, each in figures.items():
+            assert None not in each.found, f"{framework}: {mistake}"
+            assert each.named == len(each.found) or mistake == "lock-lost-by-failover", f"{framework}: {mistake}"
+
+
 def test_readme_names_each_mistake() -> None:
     text = (EXAMPLES / "README.md").read_text()
     assert [each for each in mistakes() if f"| `{each}` |" not in text] == []

@@ -152,7 +152,7 @@ class TestIt:
 
 def test_bad_markers_are_named_with_their_test(suite: Suite) -> None:
     bad = {
-        'lok="fair"': "@pytest.mark.lockstorm: there is no setting called 'lok': there are lock, adapter, plugin, seed",
+        'lok="fair"': "@pytest.mark.lockstorm: there is no setting called 'lok': there are lock, adapter, plugin, app",
         'lock="fiar"': "there is no lock called 'fiar': did you mean fair?",
         'lock="fair", plugin="./a.so"': "@pytest.mark.lockstorm: lock and plugin each name a lock: one of them",
         'lock="fair", seed="1"': "@pytest.mark.lockstorm: seed='1': expected int",
