@@ -293,7 +293,7 @@ void sql_advisory_calls_read(struct sql_statement *statement) {
     }
 }
 
-/* Functions that lock nothing and write nothing, and words before a bracket that are none. */
+/* Functions that neither lock nor write, and words that may stand before a bracket. */
 /* clang-format off: one a line is two screens */
 static const char *const KNOWN_FUNCTIONS[] = {"now",
                                               "version",
