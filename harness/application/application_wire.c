@@ -149,6 +149,14 @@ static void link_executed(void *context, const struct library_link *link, struct
     wire_session_request(session->wire, bytes, wire_now_ns(wire));
 }
 
+/* Its answer is delivered as that of an executed one. */
+static void link_refused(void *context, const struct library_link *link) {
+    struct observed_session *session = session_of(context, link);
+    if (!session) return;
+    int request = ring_take(session->spoken, &session->spoken_first, session->spoken_end);
+    ring_add(session->executed, &session->executed_first, &session->executed_end, request);
+}
+
 static void link_answered(void *context, const struct library_link *link, struct span bytes) {
     struct application_wire *wire = context;
     struct observed_session *session = session_of(wire, link);
@@ -204,6 +212,7 @@ void application_wire_open(struct application_wire *wire, struct library_world *
     wire->observer = (struct link_observer){.context = wire,
                                             .spoken = link_spoken,
                                             .executed = link_executed,
+                                            .refused = link_refused,
                                             .answered = link_answered,
                                             .delivered = link_delivered,
                                             .ended = link_ended};

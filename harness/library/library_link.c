@@ -174,6 +174,7 @@ void link_deliver_request(struct library_link *link, int64_t now_ns) {
 }
 
 void link_refuse_request(struct library_link *link, const char *answer) {
+    if (link->observer) link->observer->refused(link->observer->context, link);
     byte_queue_drop(&link->requests);
     byte_queue_add(&link->answers, answer, strlen(answer));
 }
