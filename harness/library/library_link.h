@@ -32,7 +32,7 @@ struct link_observer {
     void (*spoken)(void *context, const struct library_link *link);
     /* The oldest request reaches the server. */
     void (*executed)(void *context, const struct library_link *link, struct span request);
-    /* The oldest request reaches nobody, and its answer is made up, of which `answered` is not told. */
+    /* The oldest request reaches nobody. Its answer is made up, and `answered` is not told of it. */
     void (*refused)(void *context, const struct library_link *link);
     /* The server has given an answer, or a message that nobody has asked for. */
     void (*answered)(void *context, const struct library_link *link, struct span answer);
