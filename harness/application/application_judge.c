@@ -286,7 +286,8 @@ static bool application_offer(struct library_world *world) {
 }
 
 /* Exchanges first: nearly all mistakes around a lock need one other request at one moment. The usual course finds what
- * timers bring about. Half of the turns have faults, one of them rare kinds: new instances take longer than schedules.
+ * timers bring about. Six of the fourteen turns have faults, one of them rare kinds: new instances take longer than
+ * schedules.
  */
 static const struct portfolio_turn EXCHANGES[] = {
     {STRATEGY_EXCHANGE, FAULTS_NONE, false}, {STRATEGY_EXCHANGE, FAULTS_NONE, false},

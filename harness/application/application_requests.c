@@ -103,7 +103,7 @@ static bool instance_is_ready(struct library_world *world, int number) {
     return status > 0 && status < REFUSED_FROM;
 }
 
-/* What recognises scripts has to see their texts, which only a server that has none of them is told. */
+/* Instances send the text of a script only to a server that lacks it, and the recogniser has to see it. */
 static void scripts_forget(struct library_world *world) {
     for (int number = 0; number < LIBRARY_CLIENTS; number++)
         if (world->clients[number].runs) return;

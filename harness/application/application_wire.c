@@ -69,7 +69,7 @@ static struct observed_session *session_of(struct application_wire *wire, const 
     if (session || !wire->recognisers[link->node]) return session;
     session = session_find(wire, 0);
     if (!session) return NULL;
-    *session = (struct observed_session){.serial = link->serial, .client = link->client, .request = NO_REQUEST};
+    *session = (struct observed_session){.serial = link->serial, .client = link->client};
     session->wire = wire_session_open(wire->recognisers[link->node], (int64_t)link->serial);
     return session;
 }
@@ -129,8 +129,7 @@ static void link_spoken(void *context, const struct library_link *link) {
     struct application_wire *wire = context;
     struct observed_session *session = session_of(wire, link);
     if (!session) return;
-    session->request = request_behind(wire, link->client);
-    ring_add(session->spoken, &session->spoken_first, &session->spoken_end, session->request);
+    ring_add(session->spoken, &session->spoken_first, &session->spoken_end, request_behind(wire, link->client));
 }
 
 static void link_executed(void *context, const struct library_link *link, struct span bytes) {
@@ -251,7 +250,6 @@ void application_wire_begin(struct application_wire *wire) {
         struct observed_session *session = &wire->sessions[each];
         for (int at = 0; at < WIRE_MESSAGES; at++)
             session->spoken[at] = session->executed[at] = session->statements[at] = NO_REQUEST;
-        session->request = NO_REQUEST;
     }
     wire->cause = NO_REQUEST;
 }

@@ -22,7 +22,6 @@ struct observed_session {
     unsigned spoken_first, spoken_end, executed_first, executed_end;
     int statements[WIRE_MESSAGES]; /* the request of a statement, by its number */
     uint64_t sorts[WIRE_MESSAGES]; /* of the message that a statement came with (struct queued_message) */
-    int request;                   /* of the last message */
 };
 
 struct observed_table {

@@ -11,6 +11,7 @@ from lockstorm.base.errors import UsageError
 from lockstorm.base.read_file import read_text
 from lockstorm.base.text_template import text_template
 
+UNKNOWN = "fill-in"  # a word of a command that nothing in the directory says
 TEMPLATE = Path(__file__).with_suffix(".toml.j2")
 USES = {  # words in the file that names what an application needs
     "redis": re.compile(r"redis|redisson|redlock|jedis|lettuce|valkey|bullmq", re.IGNORECASE),
@@ -18,7 +19,7 @@ USES = {  # words in the file that names what an application needs
 }
 SERVERS = {
     "redis": "redis = {}",
-    "postgres": 'postgres = { setup = "schema.sql", database = "app", user = "app" }  # TODO',
+    "postgres": 'postgres = { setup = "schema.sql", database = "app", user = "app" }  # fill in',
 }
 
 
@@ -53,7 +54,7 @@ def _starter(guess: Guess, needs: str) -> StarterFile:
     text = text_template(TEMPLATE).render(
         file=USUAL_FILE,
         command=json.dumps(guess.command),
-        todo_command="  # TODO" if any("TODO" in word for word in guess.command) else "",
+        todo_command="  # fill in" if any(UNKNOWN in word for word in guess.command) else "",
         ready=guess.ready,
         environment=", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items()),
         servers=[SERVERS[name] for name in used],
@@ -71,7 +72,7 @@ URLS = {"REDIS_URL": "{redis}", "DATABASE_URL": "postgresql://app@{postgres}/app
 
 def _spring(directory: Path, needs: str) -> Guess:
     name = re.search(r"<artifactId>([^<]+)</artifactId>\s*<version>", needs.partition("</parent>")[2] or needs)
-    archive = f"target/{name[1] if name else 'TODO'}.jar"
+    archive = f"target/{name[1] if name else UNKNOWN}.jar"
     java = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-jar", archive)
     return Guess(
         "a Spring Boot service" if "spring-boot" in needs else "a Java service",
@@ -98,13 +99,13 @@ def _django(directory: Path, needs: str) -> Guess:
 
 
 def _python(directory: Path, needs: str) -> Guess:
-    command = ("python", "-m", "uvicorn", "TODO:app", "--host", "127.0.0.1", "--port", "{port}")
+    command = ("python", "-m", "uvicorn", f"{UNKNOWN}:app", "--host", "127.0.0.1", "--port", "{port}")
     return Guess("a Python service", command, URLS)
 
 
 def _go(directory: Path, needs: str) -> Guess:
     module = re.search(r"^module\s+\S*?([^/\s]+)\s*$", needs, re.MULTILINE)
-    return Guess("a Go service", (f"./{module[1] if module else 'TODO'}",), {"PORT": "{port}", **URLS})
+    return Guess("a Go service", (f"./{module[1] if module else UNKNOWN}",), {"PORT": "{port}", **URLS})
 
 
 KINDS: dict[str, Callable[[Path, str], Guess]] = {

@@ -39,7 +39,7 @@ def app_init(directory: Path, output: Path | None) -> int:
     check_new_file("-o", output)
     starter = starter_application(directory)
     write_text(output, starter.text)
-    console().print(Text(f"{output} describes {starter.kind}: fill in what has a # TODO, then", "bold"))
+    console().print(Text(f"{output} describes {starter.kind}: look for # fill in, then", "bold"))
     console().print(f"lockstorm app check {output}", soft_wrap=True)
     return 0
 
