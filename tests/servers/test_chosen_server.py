@@ -23,6 +23,12 @@ play = "gc-pause"
 """
 
 
+CLUSTER = """#!/bin/sh
+case "$*" in *--version*) exec {redis} "$@" ;; esac
+exec {redis} "$@" --cluster-enabled yes
+"""
+
+
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """A server of its own: a copy of the usual one, under another name."""
@@ -95,3 +101,14 @@ def test_a_policy_with_a_server_that_does_not_exist(tmp_path: Path) -> None:
     done = lockstorm("gate", "-f", str(tmp_path / "lockstorm.toml"))
     assert done.returncode == 2
     assert f"lockstorm.toml:6: server {tmp_path}/none: there is no such program" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run contention", "explore --schedules 1 --workers 1"])
+def test_a_cluster_that_refuses_every_command_is_no_lost_wake_up(tmp_path: Path, command: str) -> None:
+    """Redisson's contention on a cluster of one node had 13 lost wake-ups: the server refused for 2 s of its clock."""
+    cluster = tmp_path / "cluster-server"
+    cluster.write_text(CLUSTER.format(redis=paths.redis_server()))
+    cluster.chmod(0o755)
+    done = lockstorm(*command.split(), "--lock", "pubsub", "--server", str(cluster))
+    assert done.returncode == 3, done.stdout
+    assert "CLUSTERDOWN" in done.stdout + done.stderr and "--one-node-cluster" in done.stdout + done.stderr

@@ -23,6 +23,7 @@ from lockstorm.locks.adapter import library_environment
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.locks.plugin import how_ended
 from lockstorm.process.cores import claimed_cores, on_core
+from lockstorm.process.line_client import LineClient
 from lockstorm.process.process import Process, Sandbox, check_socket_path, flag_words
 from lockstorm.results.lock_entry import LockEntry
 from lockstorm.results.wire_access import RuleWarning
@@ -44,7 +45,7 @@ from lockstorm.search.search_lines import (
 from lockstorm.search.sessions import SESSION_OPTIONS, session_numbers
 from lockstorm.servers.hosted_server import hosted_server
 from lockstorm.servers.lacking_commands import lacking_options
-from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, mapped_clock
+from lockstorm.servers.redis_server import NOT_ON_DISK, OPTIONS, REPLICATION, check_no_cluster, mapped_clock
 from lockstorm.servers.still_topology import (
     MASTER,
     STAND_STILL_NS,
@@ -220,6 +221,18 @@ class Explorer:
         if self._topology == "cluster" or self._kind.one_node_cluster:
             names = list(job.servers)
             await_cluster([*map(job.socket, names)], [*map(job.clock, names)], _clock_move, EPOCH_NS)
+        elif self._topology == "single":
+            for name in job.servers:
+                self._check_no_cluster(job, name)
+
+    def _check_no_cluster(self, job: SearchJob, name: str) -> None:
+        """A cluster of one node that --server starts listens at a second port, and ends if another job's has it."""
+        try:
+            with contextlib.closing(LineClient(job.socket(name))) as client:
+                check_no_cluster(name, client)
+        except OSError as error:
+            complaint = self._sandbox.log_tail(f"{job.directory.name}-{name}")
+            raise Inconclusive(f"redis-server ended at once: {complaint or error}") from None
 
     # --- one schedule ---
 

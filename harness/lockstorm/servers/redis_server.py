@@ -173,6 +173,8 @@ class RedisServer:
             look_s=CONNECTION_LIMIT_S,
             reason=self._reason,
         )
+        if not (self._network and self._network.cluster):  # `join` waits for the nodes of one
+            check_no_cluster(self.name, self._client)
         if self.frozen:
             # Keys expire on access only: a background cycle would depend on the machine's speed.
             self._ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
@@ -244,6 +246,20 @@ class RedisServer:
         self._client.close()
         if "link" in self.__dict__:
             self.link.close()
+
+
+def check_no_cluster(name: str, client: LineClient) -> None:
+    """Raises Inconclusive if what --server or --config starts is a cluster that refuses every command, as a node does
+    until 2 s of its clock after it has its slots: the lock would be judged by that (issue #55)."""
+    try:
+        down = b"cluster_state:fail" in client.request("CLUSTER", "INFO")
+    except Refusal:
+        return  # it is no cluster, or lacks the command
+    if down:
+        raise Inconclusive(
+            f"{name} is a cluster that refuses every command (CLUSTERDOWN), for it has no slots, or has them since a "
+            "moment: `lockstorm explore --one-node-cluster` plays a cluster of one node"
+        )
 
 
 def mapped_clock(clock: Path) -> list[str]:
