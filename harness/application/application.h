@@ -93,6 +93,7 @@ struct application {
     struct http_exchange exchanges[LIBRARY_CLIENTS][WORKLOAD_THREADS]; /* of requests that are under way */
     struct http_exchange control[LIBRARY_CLIENTS];                     /* of what is no call of a schedule */
     int control_status[LIBRARY_CLIENTS];                               /* of its answer; 0: there was none */
+    bool control_ended[LIBRARY_CLIENTS];                               /* without an answer that is HTTP/1.1 */
     bool wrong;                             /* what its file says cannot be so; the world's reason says what */
     int asked;                              /* requests that were sent in the schedule, or before it */
     struct application_findings last, kept; /* of schedules */
@@ -122,6 +123,7 @@ extern const struct hosted_protocol APPLICATION_PROTOCOL;
 
 /* --- application_requests.c: slots of the protocol --- */
 
+void application_connect(struct library_world *world, int client);
 bool application_begin(struct library_world *world, int client);
 bool application_begun(struct library_world *world, uint64_t seed);
 bool application_forget(struct library_world *world, int client);

@@ -207,6 +207,7 @@ static void rules_add(struct library_world *world) {
 /* Why nothing can be said of a schedule; NULL: something can. */
 static const char *nothing_measured(const struct library_world *world, const char *waits) {
     if (request_counts_of(world, NULL).ok == 0) return "no request was answered with a status below 400";
+    if (application_of(world)->wire.executed == 0) return "no instance asked its servers anything";
     if (waits && !world->stopped) return "it was cut short while a request was not answered: it has too many steps";
     return NULL;
 }
@@ -305,6 +306,7 @@ const struct hosted_protocol APPLICATION_PROTOCOL = {
     .property_name = application_property_name,
     .program = application_program,
     .offer = application_offer,
+    .connect = application_connect,
     .begin = application_begin,
     .begun = application_begun,
     .forget = application_forget,

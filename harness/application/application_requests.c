@@ -9,7 +9,7 @@
 
 /* Limits of virtual time: an instance that starts, and one request before a schedule. */
 static const int64_t START_LIMIT_MS = 300000, WARM_UP_LIMIT_MS = 60000, ASK_AGAIN_MS = 100;
-enum { FAILED_FROM = 500, REFUSED_FROM = 400, BODY_SHOWN = 40 };
+enum { FAILED_FROM = 500, REFUSED_FROM = 400, ANSWERED_FROM = 200, BODY_SHOWN = 40 };
 
 /* --- the text of a request --- */
 
@@ -71,6 +71,7 @@ static struct span request_write(const struct application_request *request, int 
 static bool control_begin(struct library_world *world, int number, struct span request) {
     struct application *application = application_of(world);
     application->control_status[number] = 0;
+    application->control_ended[number] = false;
     http_exchange_close(&application->control[number]);
     bool begun = http_exchange_begin(&application->control[number], application->ports[number], request);
     world->clients[number].control = begun;
@@ -88,6 +89,15 @@ static int control_await(struct library_world *world, int number, int64_t limit_
 
 /* --- an instance begins --- */
 
+/* Nothing else than its servers and the other instances: what it would find there lives by another clock. */
+void application_connect(struct library_world *world, int number) {
+    const struct application *application = application_of(world);
+    struct hosted_program *program = &world->clients[number].program;
+    program->supervisor->is_closed = true;
+    for (int each = 0; each < application->instances; each++)
+        hosted_lead(program, (uint16_t)application->ports[each], (uint16_t)application->ports[each]);
+}
+
 static bool instance_is_ready(struct library_world *world, int number) {
     struct application *application = application_of(world);
     const struct application_request look = {.method = "GET", .target = application->ready, .head = "", .body = ""};
@@ -100,7 +110,14 @@ static bool instance_is_ready(struct library_world *world, int number) {
     }
     if (!control_begin(world, number, request_write(&look, application->ports[number], 0))) return false;
     int status = control_await(world, number, WARM_UP_LIMIT_MS);
-    return status > 0 && status < REFUSED_FROM;
+    return status >= ANSWERED_FROM && status < REFUSED_FROM;
+}
+
+/* " it was refused ...": what an instance that does not work has lacked, or nothing. */
+static const char *what_it_lacked(const struct library_world *world, int number) {
+    static char text[STRANGER_TEXT];
+    hosted_stranger_describe(&world->clients[number].program, text);
+    return text;
 }
 
 /* Instances send the text of a script only to a server that lacks it, and the recogniser has to see it. */
@@ -122,10 +139,10 @@ bool application_begin(struct library_world *world, int number) {
         if (world->search.reason[0] || !library_drain_until(world, now_ns + ASK_AGAIN_MS * CLOCK_NS_PER_MS, false))
             return false;
         if (shared_page_mono_ns(world->page) > until_ns)
-            return library_give_up(world, "instance %d is not ready after %d s of its time: %s%s on port %d",
+            return library_give_up(world, "instance %d is not ready after %d s of its time: %s%s on port %d%s",
                                    number + 1, (int)(START_LIMIT_MS / 1000),
                                    application->ready[0] ? "no answer below 400 to GET " : "it does not listen",
-                                   application->ready, application->ports[number]);
+                                   application->ready, application->ports[number], what_it_lacked(world, number));
     }
     return library_drain_until(world, shared_page_mono_ns(world->page), false);
 }
@@ -151,6 +168,20 @@ static bool data_reset(struct library_world *world) {
 }
 
 /* Requests before the first schedule open connections and load code, so that later schedules are like it. */
+static bool request_alone_failed(struct library_world *world, int number, const char *name, int status) {
+    const char *lacked = what_it_lacked(world, number);
+    if (application_of(world)->control_ended[number])
+        return library_give_up(world,
+                               "instance %d ended the connection of the request %s, alone, without an answer in "
+                               "HTTP/1.1%s",
+                               number + 1, name, lacked);
+    if (status == 0)
+        return library_give_up(world, "instance %d did not answer the request %s, alone, within %d s of its time%s",
+                               number + 1, name, (int)(WARM_UP_LIMIT_MS / 1000), lacked);
+    return library_give_up(world, "instance %d answered the request %s, alone, with %d%s%s", number + 1, name, status,
+                           status < ANSWERED_FROM ? ": what follows is not HTTP/1.1, and not followed" : "", lacked);
+}
+
 static bool instance_warm_up(struct library_world *world, int number) {
     struct application *application = application_of(world);
     for (int each = 0; each < application->request_count; each++) {
@@ -164,12 +195,8 @@ static bool instance_warm_up(struct library_world *world, int number) {
         int status = control_await(world, number, WARM_UP_LIMIT_MS);
         application_wire_answered(&application->wire, number, 0);
         if (world->search.reason[0]) return false;
-        if (status == 0)
-            return library_give_up(world, "instance %d did not answer the request %s, alone, within %d s of its time",
-                                   number + 1, request->name, (int)(WARM_UP_LIMIT_MS / 1000));
-        if (status >= FAILED_FROM)
-            return library_give_up(world, "instance %d answered the request %s, alone, with %d", number + 1,
-                                   request->name, status);
+        if (status < ANSWERED_FROM || status >= FAILED_FROM)
+            return request_alone_failed(world, number, request->name, status);
         if (!data_reset(world)) return false;
     }
     return true;
@@ -356,7 +383,7 @@ static void answer_describe(const struct http_answer *answer, char text[64]) {
 }
 
 static enum outcome outcome_of_status(int status) {
-    if (status == 0 || status >= FAILED_FROM) return OUTCOME_UNKNOWN;
+    if (status < ANSWERED_FROM || status >= FAILED_FROM) return OUTCOME_UNKNOWN;
     return status >= REFUSED_FROM ? OUTCOME_REFUSED : OUTCOME_OK;
 }
 
@@ -384,6 +411,7 @@ bool application_hear(struct library_world *world, int client) {
     enum http_progress progress = http_exchange_hear(control);
     if (progress == HTTP_WAITS) return any;
     application->control_status[client] = progress == HTTP_DONE ? control->answer.status : 0;
+    application->control_ended[client] = application->control_status[client] == 0;
     world->clients[client].control = 0;
     return true;
 }

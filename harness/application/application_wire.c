@@ -138,6 +138,7 @@ static void link_executed(void *context, const struct library_link *link, struct
     if (!session) return;
     int request = ring_take(session->spoken, &session->spoken_first, session->spoken_end);
     ring_add(session->executed, &session->executed_first, &session->executed_end, request);
+    wire->executed++;
     int64_t before = wire_session_statements(session->wire);
     uint64_t sort = link->requests.messages[0].sort;
     /* An event of the request itself comes before it is known how many statements it has. */
@@ -244,6 +245,7 @@ void application_wire_close(struct application_wire *wire) {
 
 void application_wire_begin(struct application_wire *wire) {
     rule_record_clear(&wire->record);
+    wire->executed = 0;
     for (int client = 0; client < LIBRARY_CLIENTS; client++)
         for (int thread = 0; thread < WORKLOAD_THREADS; thread++) wire->requests[client][thread] = NO_REQUEST;
     for (int each = 0; each < WIRE_SESSIONS; each++) {

@@ -41,6 +41,7 @@ struct application_wire {
     struct observed_session sessions[WIRE_SESSIONS];
     struct observed_table tables[WIRE_TABLES];
     int table_count;
+    uint64_t executed; /* number of messages that have reached servers since the record began */
     struct rule_record record;
     /* Owned, of each event of the record: the number of the world's events before it, and the sort of its message. */
     size_t *places;

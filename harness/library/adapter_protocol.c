@@ -277,12 +277,19 @@ static void adapter_describe(const struct library_world *world, bool kept, json_
     json_object_set_new(result, "excused", broken_promises_json(of->found.excused, of->found.excused_count));
 }
 
+/* It reaches what it likes: one that asks another server is found by that (hosted_search.c). */
+static void adapter_connect(struct library_world *world, int client) {
+    (void)world;
+    (void)client;
+}
+
 const struct hosted_protocol ADAPTER_PROTOCOL = {
     .program_title = "the program of client-",
     .property_count = PROMISES,
     .property_name = promise_property,
     .program = adapter_program,
     .offer = adapter_offer,
+    .connect = adapter_connect,
     .begin = adapter_begin,
     .begun = adapter_begun,
     .forget = adapter_forget,

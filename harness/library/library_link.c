@@ -81,6 +81,11 @@ static void not_spoken(const struct library_link *link, const char *what) {
     server_give_up(link->server.server, reason);
 }
 
+/* A handshake record of TLS (RFC 8446, 5.1), where a message of the service's own protocol would begin. */
+static bool is_tls(const struct byte_queue *before, const char *bytes, ssize_t count) {
+    return before->length == 0 && count > 2 && bytes[0] == 0x16 && bytes[1] == 0x03;
+}
+
 bool link_hear_program(struct library_link *link) {
     char bytes[PIECE];
     bool any = false;
@@ -89,6 +94,9 @@ bool link_hear_program(struct library_link *link) {
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return any;
         any = link->stirred = true; /* it can write again */
         int before = link->requests.count;
+        if (is_tls(&link->requests, bytes, got))
+            server_give_up(link->server.server, "a program speaks TLS to it, which is not followed: let it connect "
+                                                "without");
         if (got > 0) byte_queue_add(&link->requests, bytes, (size_t)got);
         else link_cut(link);
         for (; link->observer && before < link->requests.count; before++)

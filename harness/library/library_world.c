@@ -59,6 +59,7 @@ bool library_program_start(struct library_world *world, int number) {
     bool started = hosted_start(&client->program, world->settings.protocol->program(world, number), world->page,
                                 &world->page->tasks[number], random_next(&random), log);
     if (started) doors_lead(world, client);
+    if (started) world->settings.protocol->connect(world, number);
     if (!started || !hosted_run(&client->program))
         return library_give_up(world, "%s%d: %s", world->settings.protocol->program_title, number + 1,
                                client->program.reason);

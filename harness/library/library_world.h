@@ -36,6 +36,8 @@ struct hosted_protocol {
     const char *(*program)(const struct library_world *world, int client);
     /* When the world is opened: fills in world->offer. */
     bool (*offer)(struct library_world *world);
+    /* A client's program was made and has not run: adds to what it reaches. */
+    void (*connect)(struct library_world *world, int client);
     /* Starts the program of a client, and lets everything happen until it can be asked. */
     bool (*begin)(struct library_world *world, int client);
     /* The programs of all clients of a schedule run. */

@@ -82,13 +82,24 @@ void hosted_seed(struct hosted_program *program, uint64_t seed) {
 
 /* --- turns --- */
 
+void hosted_stranger_describe(const struct hosted_program *program, char text[STRANGER_TEXT]) {
+    const char *stranger = program->supervisor ? program->supervisor->stranger : "";
+    text[0] = '\0';
+    if (stranger[0])
+        snprintf(text, STRANGER_TEXT, "; it wanted to connect to %.120s, where no server of its file is", stranger);
+}
+
 static void end_describe(struct hosted_program *program) {
     const struct supervisor *supervisor = program->supervisor;
+    char lacked[STRANGER_TEXT];
     int status = supervisor->status;
     if (supervisor->reason[0]) snprintf(program->reason, sizeof program->reason, "%s", supervisor->reason);
     else if (WIFSIGNALED(status))
         snprintf(program->reason, sizeof program->reason, "it was ended by signal %d", WTERMSIG(status));
-    else snprintf(program->reason, sizeof program->reason, "it ended with status %d", WEXITSTATUS(status));
+    else {
+        hosted_stranger_describe(program, lacked);
+        snprintf(program->reason, sizeof program->reason, "it ended with status %d%s", WEXITSTATUS(status), lacked);
+    }
 }
 
 bool hosted_run(struct hosted_program *program) {

@@ -6,7 +6,7 @@
 #include "harness/scheduler/shared_page.h"
 #include "harness/supervisor/supervisor.h"
 
-enum { HOSTED_REASON = 200 };
+enum { HOSTED_REASON = 240, STRANGER_TEXT = 200 };
 
 struct hosted_program {
     struct supervisor *supervisor; /* owned; NULL: it does not run */
@@ -39,6 +39,8 @@ int64_t hosted_deadline_ns(const struct hosted_program *program);
 bool hosted_naps(const struct hosted_program *program, int64_t limit_ns);
 /* How late its waits and timers have ended since it was started, together. */
 int64_t hosted_late_ns(const struct hosted_program *program);
+/* "; it wanted to connect to 127.0.0.1:27017, ..." of a closed program that was refused a connection; or nothing. */
+void hosted_stranger_describe(const struct hosted_program *program, char text[STRANGER_TEXT]);
 
 /* Sends a line, to which this adds the line's end. False: it takes no more. */
 bool hosted_send(struct hosted_program *program, const char *line);

@@ -75,6 +75,7 @@ const struct supervised_call CALLS[] = {
     CALL(getrandom, on_getrandom),
     CALL(openat, on_open),
     CALL(connect, on_connect),
+    CALL(listen, on_listen),
 #ifdef __x86_64__ /* arm64 does not have these */
     CALL(time, on_time),
     CALL(epoll_wait, on_epoll),

@@ -22,7 +22,7 @@ call_handler on_clock_gettime, on_gettimeofday, on_time, on_nanosleep, on_clock_
     on_sysinfo, on_futex, on_epoll, on_poll, on_select, on_transfer, on_signalfd, on_timerfd_settime,
     on_timerfd_gettime, on_timer_create, on_posix_timer, on_setitimer, on_getitimer, on_alarm, on_birth,
     on_await_signal, on_exit_thread, on_exit_group, on_await_child, on_kill, on_queue, on_kill_thread, on_getrandom,
-    on_open, on_connect;
+    on_open, on_connect, on_listen;
 /* Refuses a call as if this kernel did not have it. */
 call_handler call_refuse_unknown;
 /* Gives up: the kernel would carry the call out by the machine's clock, or would not tell the supervisor of its end. */

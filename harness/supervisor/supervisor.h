@@ -19,7 +19,13 @@
 #include "harness/supervisor/program.h"
 #include "harness/supervisor/program_clock.h"
 
-enum { SUPERVISOR_BIRTHS = 64, SUPERVISOR_EXITS = 256, SUPERVISOR_REASON = 160, SUPERVISOR_ROUTES = 8 };
+enum {
+    SUPERVISOR_BIRTHS = 64,
+    SUPERVISOR_EXITS = 256,
+    SUPERVISOR_REASON = 160,
+    SUPERVISOR_ROUTES = 16,
+    SUPERVISOR_LISTENS = 32
+};
 
 struct held_call;
 struct program_timer;
@@ -57,12 +63,18 @@ struct supervisor {
     int64_t late_ns; /* how late its waits and timers have ended, together */
     struct supervisor_route routes[SUPERVISOR_ROUTES];
     int route_count;
-    int signal_fd;           /* SIGCHLD, as a descriptor */
-    bool signal_descriptors; /* the program has made some (signalfd) */
-    uint64_t signals;        /* number of signals that have been sent to its processes, as far as it is seen */
-    FILE *trace;             /* a line per call; NULL: none */
-    uint64_t calls;          /* number of calls handed over so far */
-    uint64_t spins;          /* number of times that a thread computed for so long that it may have been waiting */
+    /* Its connections lead only where a route does, or where it listens itself: others are refused. A server of
+     * somebody else lives by another clock, and may keep data that nobody wants changed. */
+    bool is_closed;
+    uint16_t listens[SUPERVISOR_LISTENS]; /* ports at which the program listens, while it is closed */
+    int listen_count;
+    char stranger[SUPERVISOR_REASON]; /* the first address that it was refused; empty: none */
+    int signal_fd;                    /* SIGCHLD, as a descriptor */
+    bool signal_descriptors;          /* the program has made some (signalfd) */
+    uint64_t signals;                 /* number of signals that have been sent to its processes, as far as it is seen */
+    FILE *trace;                      /* a line per call; NULL: none */
+    uint64_t calls;                   /* number of calls handed over so far */
+    uint64_t spins; /* number of times that a thread computed for so long that it may have been waiting */
     char reason[SUPERVISOR_REASON]; /* why the program cannot be supervised any further; empty: it can */
 };
 

@@ -41,6 +41,20 @@ times = 2
 redis = "HVALS done"
 empty = true
 """
+UNFOLLOWED_FILE = """
+[app]
+command = [{python}, "{services}/unfollowed.py", "{{port}}"]
+ready = "GET /"
+environment = {{ MODE = "{mode}", REDIS_URL = "{{redis}}" }}
+[servers]
+redis = {{}}
+[[request]]
+name = "ask"
+http = "POST /"
+[[check]]
+redis = "HVALS none"
+empty = true
+"""
 
 
 def described(directory: Path, text: str, mode: str, *changes: tuple[str, str]) -> Path:

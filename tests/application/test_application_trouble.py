@@ -1,5 +1,7 @@
 """Applications that cannot be asked, and files that are wrong: a sentence, and no verdict."""
 
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from lockstorm.application.application_file import read_application
 from lockstorm.base.errors import UsageError
 from lockstorm.servers.services import missing
-from tests.application.described import CREDITS, described
+from tests.application.described import CREDITS, SERVICES, UNFOLLOWED_FILE, described
 from tests.helpers.support import lockstorm
 
 need_postgres = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
@@ -77,6 +79,46 @@ def test_what_cannot_be_asked_has_no_verdict(tmp_path: Path, case: str) -> None:
     done = lockstorm("explore", "--app", str(file), "--schedules", "3", "--workers", "1")
     assert done.returncode == status, done.stdout + done.stderr
     assert words in (done.stdout + done.stderr).replace("\n", " ")
+
+
+# What it does instead of answering, and what the sentence says of that.
+UNFOLLOWED = {
+    "tls": "a program speaks TLS to it, which is not followed",
+    "stranger": "it wanted to connect to 127.0.0.1:27017, where no server of its file is",
+    "local": "it wanted to connect to /run/postgresql/.s.PGSQL.5432",
+    "upgrade": "instance 1 answered the request ask, alone, with 101: what follows is not HTTP/1.1",
+    "other": "instance 1 ended the connection of the request ask, alone, without an answer in HTTP/1.1",
+    "closes": "without an answer in HTTP/1.1; it said last: goodbye",
+    "redirects": "has a verdict: no instance asked its servers anything",
+    "daemon": "it ended with status 0 (a service that makes itself a daemon has to stay in the foreground)",
+}
+
+
+def unfollowed(directory: Path, mode: str) -> Path:
+    file = directory / "lockstorm-app.toml"
+    file.write_text(UNFOLLOWED_FILE.format(python=f'"{sys.executable}"', services=SERVICES, mode=mode))
+    return file
+
+
+@pytest.mark.parametrize("mode", UNFOLLOWED)
+def test_what_cannot_be_followed_is_said(tmp_path: Path, mode: str) -> None:
+    done = lockstorm("explore", "--app", str(unfollowed(tmp_path, mode)), "--schedules", "3", "--workers", "1")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert UNFOLLOWED[mode] in done.stdout.replace("\n", " ")
+
+
+def test_a_server_of_somebody_else_is_not_reached(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 27017)) as stranger:
+        stranger.settimeout(0)
+        done = lockstorm("explore", "--app", str(unfollowed(tmp_path, "stranger")), "--schedules", "3")
+        assert done.returncode == 3 and UNFOLLOWED["stranger"] in done.stdout.replace("\n", " ")
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
+
+
+def test_an_instance_reaches_itself(tmp_path: Path) -> None:
+    done = lockstorm("explore", "--app", str(unfollowed(tmp_path, "itself")), "--schedules", "3", "--workers", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @need_postgres

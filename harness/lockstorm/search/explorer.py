@@ -441,6 +441,8 @@ def application_ended(application: Application, status: int | None, job: SearchJ
     if status == BAD:
         return UsageError(f"{application.file}: {reason}")
     if about := re.match(r"instance (\d+)", reason):
+        if reason.endswith("it ended with status 0"):
+            reason += " (a service that makes itself a daemon has to stay in the foreground)"
         reason += _last_words(job.directory / f"client-{about[1]}.log")
     return Inconclusive(reason)
 
@@ -448,7 +450,7 @@ def application_ended(application: Application, status: int | None, job: SearchJ
 def _last_words(log: Path) -> str:
     """What a program has written to its standard error last."""
     text = log.read_text(errors="replace") if log.is_file() else ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     return f"; it said last: {lines[-1][:WORDS_MOST]}" if lines else "; it said nothing"
 
 

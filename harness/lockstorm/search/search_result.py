@@ -317,6 +317,7 @@ def _exit_status(plan: SearchPlan, campaign: Campaign, verdict: dict[str, Search
         unclear = _is_unclear(campaign.tally)
         if isinstance(plan.context, ApplicationContext):
             unmeasured = any(verdict[name].status == "inconclusive" for name in plan.required)
+            unclear |= campaign.tally.inapplicable == campaign.tally.schedules
             unclear |= unmeasured or campaign.tally.cut_short * UNPLAYED_SHARE > campaign.tally.schedules
         return Inconclusive.exit_status if unclear else 0
     # A lock without tokens is not required to fence: of such a property nothing can be known.
@@ -413,7 +414,9 @@ def _hosted_sentence(campaign: Campaign, context: HostedContext, exit_status: in
     bound = f": {Rate(0, judged).in_words}" if judged else ""
     calls = "requests" if is_application else "calls"
     said = f"{name} {kept} in {judged:,} schedules of {tally.calls:,} {calls}{bound}"
-    if tally.inapplicable:
+    if tally.inapplicable and not judged:
+        said = f"none of {tally.inapplicable:,} schedules of {name} has a verdict: {tally.inapplicable_reason}"
+    elif tally.inapplicable:
         said += f"; {tally.inapplicable:,} more have no verdict: {tally.inapplicable_reason}"
     if tally.unplayed:
         said += f"; {tally.unplayed:,} more could not be played: {tally.unplayed_reason}"
