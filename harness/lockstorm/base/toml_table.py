@@ -12,7 +12,7 @@ from typing import Any
 
 from lockstorm.base.durations import duration_text
 from lockstorm.base.errors import UsageError, at_place
-from lockstorm.base.option_fields import Option, choose
+from lockstorm.base.option_fields import Option, choose, options_of
 from lockstorm.base.read_file import read_text
 
 KeyPath = tuple[str | int, ...]  # keys; in an array of tables also the number of the table, from 0
@@ -123,6 +123,35 @@ class TomlTable:
             raise self.error(key, f"{key} has to be a list of names")
         names = [name.replace("-", "_") if kind == "property" else name for name in value]
         return tuple(dict.fromkeys(self.checked(key, partial(choose, kind, name, list(known))) for name in names))
+
+    def texts(self, key: str) -> list[str]:
+        """A text or a list of them; nothing if the key is missing."""
+        value = self.values.get(key, [])
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(each, str) and each for each in texts):
+            raise self.error(key, f"{key} has to be a text or a list of texts")
+        if key in self.values and not texts:
+            raise self.error(key, f"{key} is empty")
+        return list(dict.fromkeys(texts))
+
+    def options(self, owner: type, keys: Collection[str]) -> dict[str, Any]:
+        """The fields of a dataclass with options that the table sets. `keys`: of the options that it may set."""
+        chosen: dict[str, Any] = {}
+        for name, option in options_of(owner).items():
+            key = option.key
+            if key not in self.values or key not in keys:
+                continue
+            match option.kind:
+                case "number":
+                    assert option.within, f"{option.flag} has no range"
+                    chosen[name] = self.number(key, *option.within)
+                case "duration":
+                    chosen[name] = self.duration(key, option)
+                case "flag":
+                    chosen[name] = self.flag(key, False)
+                case _:
+                    chosen[name] = ",".join(self.texts(key))
+        return chosen
 
     def number(self, key: str, low: int, high: int, default: int | None = None) -> int | None:
         value = self.values.get(key, default)
