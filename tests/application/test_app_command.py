@@ -37,6 +37,8 @@ def test_a_starter_is_a_file_that_can_be_read(tmp_path: Path, name: str) -> None
     done = lockstorm("app", "init", str(tmp_path))
     assert done.returncode == 0 and "lockstorm app check" in done.stdout
     (tmp_path / "schema.sql").write_text("")
+    values = tomllib.loads(done.stdout[done.stdout.index("[[app]]") :])
+    assert Path(values["app"][0]["file"]).resolve() == tmp_path / "lockstorm-app.toml", "of a policy in this directory"
     application = read_application(tmp_path / "lockstorm-app.toml")
     assert application.services == ("redis", "postgres") and COMMANDS[name] in application.command
     again = lockstorm("app", "init", str(tmp_path))

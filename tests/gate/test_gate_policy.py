@@ -18,10 +18,12 @@ from lockstorm.gate.gate_policy import USUAL_REQUIRE, Policy, read_policy
 from lockstorm.gate.policy_file import KEYS
 from lockstorm.locks.lock_names import lock_named
 from lockstorm.scenario.scenario import scenarios
+from tests.application.described import CREDITS, described
 from tests.helpers.planted_plugins import built_from, changed
 
 SCHEMA = json.loads((paths.ROOT / "docs" / "lockstorm.schema.json").read_text())
 LOCK = '[[lock]]\nname = "set-nx-px"\n'
+APP = '[[app]]\nfile = "lockstorm-app.toml"\n'
 
 
 def policy(directory: Path, text: str) -> Policy:
@@ -148,7 +150,11 @@ def test_fencing_is_not_required_of_a_lock_without_tokens_by_default(tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "lockstorm.toml names no lock: [[lock]] with a name; `lockstorm locks` lists them"),
+        (
+            "",
+            "lockstorm.toml names no lock and no application: [[lock]] with a name (`lockstorm locks` lists them), or "
+            "[[app]] with a file (`lockstorm app init` writes one)",
+        ),
         (LOCK + '[scenaros]\nplay = "all"', "lockstorm.toml:3: unknown key 'scenaros': did you mean scenarios?"),
         (LOCK + "stor = 1", "lockstorm.toml:3: unknown key 'stor' in [lock]: did you mean store?"),
         (LOCK + "[budget]\ncolour = 1", "lockstorm.toml:4: unknown key 'colour' in [budget]: there are: time, trials"),
@@ -265,6 +271,7 @@ def test_the_documentation_has_every_key(tmp_path: Path) -> None:
     text, attached = re.findall(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "gate.md").read_text(), re.DOTALL)
     built_from(changed({}), tmp_path, "mylock.so")
     (tmp_path / "redis.conf").write_text("appendonly yes\n")
+    described(tmp_path, CREDITS, "late")
     read = policy(tmp_path, text)
     assert read.require == USUAL_REQUIRE, "the page states the default"
     fastjsonschema.validate(SCHEMA, as_plain(text))
@@ -300,7 +307,8 @@ def test_the_schema_knows_the_same_keys() -> None:
 
 
 def test_the_schema_takes_what_is_right(tmp_path: Path) -> None:
-    for text in (FULL, LOCK, acceptance()):
+    described(tmp_path, CREDITS, "late")
+    for text in (FULL, LOCK, acceptance(), APP, APP + LOCK):
         policy(tmp_path, text)
         fastjsonschema.validate(SCHEMA, as_plain(text))
 
@@ -310,6 +318,9 @@ def test_the_schema_takes_what_is_right(tmp_path: Path) -> None:
     [
         "",
         "[[lock]]\nstore = 'open'",
+        "[[app]]\nname = 'shop'",
+        APP + "schedules = 0",
+        APP + "require = 'chec'",
         LOCK + "stor = 1",
         LOCK + "lease = 30",
         LOCK + "store = 'closed'",
@@ -321,6 +332,7 @@ def test_the_schema_takes_what_is_right(tmp_path: Path) -> None:
     ],
 )
 def test_the_schema_refuses_what_is_wrong(tmp_path: Path, text: str) -> None:
+    described(tmp_path, CREDITS, "late")
     refused(tmp_path, text)
     with pytest.raises(fastjsonschema.JsonSchemaException):
         fastjsonschema.validate(SCHEMA, as_plain(text))

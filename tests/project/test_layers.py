@@ -257,6 +257,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "process",
         "results",
         "scenario",
+        "search",
         "servers",
         "storm",
         "trial",
@@ -454,7 +455,7 @@ def test_scenarios_know_only_the_front_of_the_package() -> None:
 
 
 def test_what_writes_a_verdict_down_plays_nothing() -> None:
-    writers = ("junit.py", "markdown.py", "sarif.py", "gate_text.py", "gate_judge.py", "messages.py")
+    writers = ("junit.py", "markdown.py", "sarif.py", "gate_text.py", "gate_judge.py", "app_judge.py", "messages.py")
     effects = {
         "lockstorm.trial.trial",
         "lockstorm.scenario.worker_pool",

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from lockstorm.servers.services import missing
+from tests.application.described import CREDITS, described
 from tests.testing.conftest import Suite, counts
 
 pytestmark = pytest.mark.lengthy("runs pytest with trials of its own")
@@ -92,3 +94,15 @@ def test_tests_behind_the_option_are_not_taken_for_a_policy(suite: Suite) -> Non
     output = suite.run("--lockstorm-gate", "test_it.py")
     assert suite.status == 4
     assert "a policy is a .toml file" in output and "pytest test_it.py --lockstorm-gate" in output
+
+
+@pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
+def test_an_application_of_the_policy_is_a_test(suite: Suite) -> None:
+    described(suite.directory, CREDITS, "early")
+    suite.write(
+        "lockstorm.toml", '[[app]]\nfile = "lockstorm-app.toml"\nname = "shop"\nfaults = "none"\nschedules = 60\n'
+    )
+    output = suite.run("-v", "--lockstorm-gate")
+    assert "lockstorm.toml::shop/search FAILED" in output and counts(output) == "1 failed"
+    assert "the data were wrong at the end" in output and "releases redis user:1:lock" in output
+    assert "lockstorm replay" in output

@@ -4,7 +4,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lockstorm.campaigns.campaign_case import HuntCase, StormAnswer, StormCase, unpacked
-from lockstorm.campaigns.campaign_file import CampaignEntry, GateEntry, MatrixEntry, SearchEntry, StormEntry, ZooEntry
+from lockstorm.campaigns.campaign_file import (
+    CUT_OF_LIBRARY,
+    CampaignEntry,
+    GateEntry,
+    MatrixEntry,
+    SearchEntry,
+    StormEntry,
+    ZooEntry,
+)
 from lockstorm.campaigns.case_pool import CasePool, GatePool, MatrixPool
 from lockstorm.campaigns.search_pieces import PieceSearch
 from lockstorm.gate.gate import play_and_judge
@@ -14,6 +22,7 @@ from lockstorm.matrix.matrix import cell_unavailable_reason, matrix_exit_status,
 from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.matrix_result import MatrixResult
 from lockstorm.results.verdict import TrialResult
+from lockstorm.search.search_plan import SearchPlan
 from lockstorm.search.search_result import SearchResult
 from lockstorm.storm.storm import StormSummary
 from lockstorm.storm.storm_plan import StormRequest
@@ -51,7 +60,9 @@ def count_cases(entry: CampaignEntry) -> int:
             hunted = sum(bug.explore is not None for bug in entry.bugs) if entry.hunt else 0
             return trial_count(entry.bugs, None) + hunted
         case GateEntry():
-            return len(plan_gate(read_policy(entry.policy)).jobs)
+            policy = read_policy(entry.policy)
+            searches = [PieceSearch(app.plan.request, CUT_OF_LIBRARY) for app in policy.apps]
+            return len(plan_gate(policy).jobs) + sum(len(search.cases()) for search in searches)
 
 
 def play_entry(entry: CampaignEntry, pool: CasePool, directory: Path) -> EntryResult:
@@ -113,5 +124,9 @@ def _play_zoo(entry: ZooEntry, pool: CasePool) -> EntryResult:
 
 def _play_gate(entry: GateEntry, pool: CasePool, directory: Path) -> EntryResult:
     policy = replace(read_policy(entry.policy), runs=directory / "runs")
-    verdict, run = play_and_judge(policy, plan_gate(policy), _ignore, GatePool(pool))
+
+    def search(plan: SearchPlan) -> SearchResult:
+        return PieceSearch(plan.request, CUT_OF_LIBRARY).play(pool)
+
+    verdict, run = play_and_judge(policy, plan_gate(policy), _ignore, GatePool(pool), search)
     return EntryResult(verdict.exit, verdict.sentence, verdict, again=f"lockstorm check {run.relative_to(directory)}")

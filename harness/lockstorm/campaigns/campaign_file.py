@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
@@ -133,13 +132,21 @@ def _entries(kind: str, table: TomlTable, place: Path) -> Iterator[CampaignEntry
         case "zoo":
             yield _zoo(table)
         case _:
-            policy = place / table.required_text("policy")
-            if table.checked("policy", lambda: read_policy(policy)).attach:
-                raise table.error(
-                    "policy", f"{policy}: [attach] names servers that its trials share, one after the other"
-                )
-            table.checked("policy", lambda: plan_gate(read_policy(policy)))
-            yield GateEntry(_name(table, "gate"), policy)
+            yield _gate(table, place)
+
+
+def _gate(table: TomlTable, place: Path) -> GateEntry:
+    file = place / table.required_text("policy")
+    policy = table.checked("policy", lambda: read_policy(file))
+    if policy.attach:
+        raise table.error("policy", f"{file}: [attach] names servers that its trials share, one after the other")
+    for app in policy.apps:
+        if app.plan.seconds:
+            key = "time_limit" if app.plan.request.seconds else "schedules, and searches for 60s then"
+            lacks = "has" if app.plan.request.seconds else "lacks"
+            raise table.error("policy", f"{file}:{app.line}: [[app]] {lacks} {key}: {WITHOUT['time_limit']}")
+    table.checked("policy", lambda: plan_gate(policy))
+    return GateEntry(_name(table, "gate"), file)
 
 
 def _name(table: TomlTable, default: str) -> str:
@@ -154,49 +161,19 @@ def _name(table: TomlTable, default: str) -> str:
     return name
 
 
-def _texts(table: TomlTable, key: str) -> list[str]:
-    """A text or a list of them; nothing if the key is missing."""
-    value = table.values.get(key, [])
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not all(isinstance(each, str) and each for each in texts):
-        raise table.error(key, f"{key} has to be a text or a list of texts")
-    if key in table.values and not texts:
-        raise table.error(key, f"{key} is empty")
-    return list(dict.fromkeys(texts))
-
-
 def _locks(table: TomlTable, place: Path) -> list[tuple[str, str]]:
     """The names of an entry and of a lock, for each lock that the table names."""
-    found = [(name, name) for name in _texts(table, "lock")]
-    for adapter in _texts(table, "adapter"):
+    found = [(name, name) for name in table.texts("lock")]
+    for adapter in table.texts("adapter"):
         path = str(place / adapter) if "/" in adapter and ":" not in adapter else adapter
         found.append((Path(adapter).name.replace(":", "-"), PREFIX + path))
-    found += [(Path(path).stem, plugin.PREFIX + str(place / path)) for path in _texts(table, "plugin")]
+    found += [(Path(path).stem, plugin.PREFIX + str(place / path)) for path in table.texts("plugin")]
     if not found:
         raise table.error(None, f"[[{table.kind}]] lacks a lock, an adapter or a plugin")
     if "name" not in table.values:
         return found
     name = _name(table, "")
     return [(name if len(found) == 1 else f"{name}-{each}", lock) for each, lock in found]
-
-
-def _chosen(table: TomlTable, owner: type, keys: tuple[str, ...]) -> dict[str, Any]:  # fields of `owner`
-    """The fields of a dataclass with options that the table sets."""
-    chosen: dict[str, Any] = {}
-    for name, option in options_of(owner).items():
-        key = option.key
-        if key not in table.values or key not in keys:
-            continue
-        match option.kind:
-            case "number":
-                chosen[name] = table.number(key, *(option.within or (0, SEED_LIMIT)))
-            case "duration":
-                chosen[name] = table.duration(key, option)
-            case "flag":
-                chosen[name] = table.flag(key, False)
-            case _:
-                chosen[name] = ",".join(_texts(table, key))
-    return chosen
 
 
 # --- searches ---
@@ -206,7 +183,7 @@ def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
     for key, why in WITHOUT.items():
         if key in table.values:
             raise table.error(key, f"{key}: {why}")
-    chosen = _chosen(table, SearchRequest, SEARCH_KEYS)
+    chosen = table.options(SearchRequest, SEARCH_KEYS)
     if "schedules" not in chosen:
         raise table.error(None, "[[explore]] lacks schedules: its budget")
     for name, lock in _locks(table, place):
@@ -227,7 +204,7 @@ def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
 
 def _matrix(table: TomlTable) -> MatrixEntry:
     time = table.text("time")
-    names = {key: ",".join(_texts(table, key)) or None for key in ("lock", "scenario", "store")}
+    names = {key: ",".join(table.texts(key)) or None for key in ("lock", "scenario", "store")}
     cells = table.checked(None, lambda: choose_cells(names["lock"], names["scenario"], names["store"], time))
     repeat = table.number("repeat", 1, REPEAT_MOST, 1) or 1
     seed = table.number("seed", 0, SEED_LIMIT - repeat, 1)
@@ -236,11 +213,11 @@ def _matrix(table: TomlTable) -> MatrixEntry:
 
 def _storms(table: TomlTable, place: Path) -> Iterator[StormEntry]:
     for name, lock in _locks(table, place):
-        given = _chosen(table, TrialSettings, TRIAL_KEYS)
+        given = table.options(TrialSettings, TRIAL_KEYS)
         time = given.pop("time", None) or usual_time(table.checked(None, partial(lock_named, lock)))
         entry = StormEntry(
             name if "name" in table.values else f"storm-{name}",
-            StormRequest(TrialSettings(lock, "storm", time=time, **given), **_chosen(table, StormRequest, STORM_KEYS)),
+            StormRequest(TrialSettings(lock, "storm", time=time, **given), **table.options(StormRequest, STORM_KEYS)),
         )
         table.checked(None, partial(plan_storm, entry.storm))
         yield entry

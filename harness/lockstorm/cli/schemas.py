@@ -54,6 +54,7 @@ def policy_schema() -> Schema:
     definitions = _left_out_instead_of_null(_definitions((PolicyTables,)))
     ways = [{"required": [key]} for key in ("name", "adapter", "plugin")]  # of naming a lock
     definitions["LockTable"]["oneOf"] = ways
+    definitions["PolicyTables"]["anyOf"] = [{"required": [key]} for key in ("lock", "app")]
     about = "docs/gate.md explains it. Dates are shown here as texts; in TOML they are written without quotes."
     return _head("lockstorm.toml", about) | _rooted("PolicyTables", definitions)
 

@@ -10,18 +10,21 @@ from msgspec import structs
 
 from lockstorm.attach.gateway import Gateway
 from lockstorm.base.atomic_file import write_json, write_text
-from lockstorm.base.errors import UsageError
+from lockstorm.base.errors import UsageError, at_place
 from lockstorm.gate import junit, markdown, sarif
+from lockstorm.gate.app_judge import judge_searches
+from lockstorm.gate.app_play import Searcher, search_application, searcher
 from lockstorm.gate.gate_judge import INTERRUPTED, OUT_OF_TIME, Played, judge_gate
 from lockstorm.gate.gate_plan import GateJob, GatePlan, plan_gate
 from lockstorm.gate.gate_policy import AttachChoice, Policy, read_policy
-from lockstorm.gate.runs import Run, read_kept_run, read_results
+from lockstorm.gate.runs import Run, read_kept_run, read_results, read_searches
 from lockstorm.gate.worker import GateWorkerPool, KeptJob
 from lockstorm.results.gate_verdict import GateVerdict
 from lockstorm.results.verdict import PropertyVerdict, TrialResult
 from lockstorm.scenario.attached_play import AttachedServers, attached_scenarios
 from lockstorm.scenario.play import judge_file
 from lockstorm.scenario.worker_pool import TrialPool
+from lockstorm.search.search_result import SearchResult
 
 
 @contextlib.contextmanager
@@ -66,7 +69,7 @@ def run_gate(
     an interrupt (SIGINT) the verdict covers the trials that were played, and says that it was interrupted."""
     with attached_servers(policy.attach) as servers:  # fails before anything is kept
         player = AttachedPlayer(servers) if servers else GateWorkerPool(workers)
-        return play_and_judge(policy, plan, report, player)
+        return play_and_judge(policy, plan, report, player, searcher(workers))
 
 
 def play_and_judge(
@@ -74,13 +77,17 @@ def play_and_judge(
     plan: GatePlan,
     report: Callable[[str], object],
     player: TrialPool,
+    search: Searcher,
 ) -> tuple[GateVerdict, Path]:
-    """The same, with what plays the trials."""
+    """The same, with what plays the trials, and what searches applications."""
     run = Run(policy, plan)
     played: Played = {}
+    searched: dict[str, SearchResult] = {}
     missing = ""
+    deadline_s = time.monotonic() + policy.budget_ms / 1000 if policy.budget_ms else None
     try:
-        missing = play_plan(policy, plan, run, played, report, player)
+        missing = search_all(policy, run, searched, report, search, deadline_s)
+        missing = missing or play_plan(plan, run, played, report, player, deadline_s)
     except KeyboardInterrupt:
         missing = INTERRUPTED
         for name, result in read_results(run.directory, run.document):  # also those that had not been reported yet
@@ -90,18 +97,43 @@ def play_and_judge(
     except BaseException:
         run.end("interrupted")
         raise
-    verdict = judge_gate(policy, plan, played, datetime.date.today(), run.document, missing)
+    today, applications = datetime.date.today(), judge_searches(run.document.searches, searched, run.directory, missing)
+    verdict = judge_gate(policy, plan, played, today, run.document, missing, applications)
     write_outputs(verdict, run.directory)
     run.end("interrupted" if verdict.interrupted else "complete")
     return verdict, run.directory
 
 
+def search_all(
+    policy: Policy,
+    run: Run,
+    searched: dict[str, SearchResult],
+    report: Callable[[str], object],
+    search: Searcher,
+    deadline_s: float | None,
+) -> str:
+    """Searches the applications, before any trial: what is wrong in their files is then said at once. Returns why some
+    were not searched, or why no time is left for trials; else an empty text."""
+    for app in policy.apps:
+        left_s = None if deadline_s is None else deadline_s - time.monotonic()
+        if left_s is not None and left_s <= 0:
+            return OUT_OF_TIME
+        with at_place(f"{policy.file}:{app.line}"):
+            searched[app.name] = search_application(app, run, search, left_s)
+        report(app.title)
+    return OUT_OF_TIME if deadline_s is not None and time.monotonic() > deadline_s else ""
+
+
 def play_plan(
-    policy: Policy, plan: GatePlan, run: Run, played: Played, report: Callable[[str], object], player: TrialPool
+    plan: GatePlan,
+    run: Run,
+    played: Played,
+    report: Callable[[str], object],
+    player: TrialPool,
+    deadline_s: float | None,
 ) -> str:
     """Plays trials until all are played or the budget is used up. Returns why trials are missing; empty: none is."""
     jobs = sorted(plan.jobs, key=lambda job: (job.request.time != "virtual", job.faults is None))
-    deadline_s = time.monotonic() + policy.budget_ms / 1000 if policy.budget_ms else None
     kept_jobs = [KeptJob(job, str(run.trials.resolve())) for job in jobs]
     with player as pool:
         for number, result in pool.play_all(kept_jobs):
@@ -129,7 +161,8 @@ JUDGED_AGAIN = ("properties", "sentence", "required", "faults", "exit")
 
 def judge_again(directory: Path) -> GateVerdict:
     """The verdict of today's checkers on the kept histories, by the policy of that run. `differences`: a line for each
-    property of a trial that was judged differently when the run was made."""
+    property of a trial that was judged differently when the run was made. A search of an application keeps no
+    histories: its result is that of the run."""
     document = read_kept_run(directory)
     policy = read_policy(directory / "policy.toml", Path(document.policy.file).parent)
     plan = plan_gate(policy)
@@ -147,7 +180,9 @@ def judge_again(directory: Path) -> GateVerdict:
         played[name] = now
         differences += [f"{name}: {each}" for each in judgement_differences(then.properties, now.properties)]
     missing = INTERRUPTED if document.state != "complete" else OUT_OF_TIME
-    verdict = judge_gate(policy, plan, played, datetime.date.today(), document, missing)
+    searched = read_searches(directory, document)
+    applications = judge_searches(document.searches, searched, directory, missing)
+    verdict = judge_gate(policy, plan, played, datetime.date.today(), document, missing, applications)
     return structs.replace(verdict, differences=differences)
 
 

@@ -1,7 +1,7 @@
 """Judges the trials of a gate. Pure functions: nothing is played here."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -13,6 +13,7 @@ from lockstorm.gate.messages import short_message, sort_properties, what_happene
 from lockstorm.results.gate_verdict import (
     AcceptanceState,
     AcceptanceText,
+    GateApplication,
     GateCell,
     GateLock,
     GateTrial,
@@ -45,21 +46,29 @@ Played = dict[str, TrialResult]  # the name of a job -> the result of its trial
 
 
 def judge_gate(
-    policy: Policy, plan: GatePlan, played: Played, today: datetime.date, run: RunDocument, why_missing: str
+    policy: Policy,
+    plan: GatePlan,
+    played: Played,
+    today: datetime.date,
+    run: RunDocument,
+    why_missing: str,
+    applications: Sequence[GateApplication] = (),
 ) -> GateVerdict:
-    """The verdict of a run. `why_missing`: the reason why `played` lacks trials of the plan, if it does."""
+    """The verdict of a run. `why_missing`: the reason why `played` lacks trials of the plan, if it does.
+    `applications`: what their searches came to."""
     cells = [judge_case(policy, case, played, today, why_missing) for case in plan.cases]
     unjudged = [each for lock in policy.locks for each in find_unjudged(lock, cells)]
-    outcomes = {cell.outcome for cell in cells}
+    outcomes = [*(cell.outcome for cell in cells), *(each.outcome for each in applications)]
     return GateVerdict(
         run=run.id,
         interrupted=why_missing == INTERRUPTED,
         policy=run.policy,
         exit=1 if FAILED in outcomes else 3 if INCONCLUSIVE in outcomes or unjudged else 0,
-        sentence=gate_sentence(cells, unjudged),
+        sentence=gate_sentence(outcomes, unjudged),
         played_again=sum(result.played_again for result in played.values()),
         locks=[judge_lock(policy, lock, cells) for lock in policy.locks],
         cells=cells,
+        applications=list(applications),
         unjudged=unjudged,
         inapplicable=list(plan.inapplicable),
         acceptances=[judge_acceptance(each, cells, today) for each in policy.accepted],
@@ -276,10 +285,8 @@ def find_unjudged(lock: LockChoice, cells: list[GateCell]) -> list[UnjudgedPrope
     ]
 
 
-def gate_sentence(cells: list[GateCell], unjudged: list[UnjudgedProperty]) -> str:
-    counts = {
-        outcome: sum(cell.outcome == outcome for cell in cells) for outcome in (PASSED, ACCEPTED, FAILED, INCONCLUSIVE)
-    }
+def gate_sentence(outcomes: Sequence[str], unjudged: list[UnjudgedProperty]) -> str:
+    counts = {outcome: outcomes.count(outcome) for outcome in (PASSED, ACCEPTED, FAILED, INCONCLUSIVE)}
     phrases = [f"{counts[FAILED]} failed"] if counts[FAILED] else []
     phrases += [f"{counts[INCONCLUSIVE]} could not be judged"] if counts[INCONCLUSIVE] else []
     phrases += [f"{counts[ACCEPTED]} known and accepted"] if counts[ACCEPTED] else []
@@ -291,4 +298,4 @@ def gate_sentence(cells: list[GateCell], unjudged: list[UnjudgedProperty]) -> st
         if counts[INCONCLUSIVE] or unjudged
         else "Safe, as far as this policy asks"
     )
-    return f"{head}: of {len(cells)} cases {', '.join(phrases) or 'none was judged'}"
+    return f"{head}: of {len(outcomes)} cases {', '.join(phrases) or 'none was judged'}"

@@ -9,6 +9,7 @@ from lockstorm.attach.server_address import ServerAddress, TlsFiles, parse_addre
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError, at_place
 from lockstorm.base.toml_table import TomlTable, read_toml
+from lockstorm.gate.app_policy import AppChoice, check_has_locks, check_names_something, read_apps
 from lockstorm.gate.policy_file import CLIENTS_LIMIT, KEYS, NAME, REPEAT_LIMIT
 from lockstorm.locks import adapter, plugin
 from lockstorm.locks.lock_names import lock_named
@@ -128,6 +129,7 @@ class Policy:
     runs: Path = field(default=Path("runs"))
     keep: int | None = None
     attach: AttachChoice | None = None  # servers that are there already; None: trials start their own
+    apps: tuple[AppChoice, ...] = ()  # of a kept run empty: run.json has its searches
 
     @property
     def scenarios(self) -> dict[str, Scenario]:
@@ -136,26 +138,25 @@ class Policy:
 
 
 def read_policy(file: Path, home: Path | None = None) -> Policy:
-    """Raises UsageError, with the line, for the first mistake. `home`: the directory of its adapters and plug-ins;
-    default: the directory of the file."""
+    """Raises UsageError, with the line, for the first mistake. `home`: of a kept run, the directory of its adapters and
+    plug-ins; default: the directory of the file."""
     text, top = read_toml(file, KEYS, "`lockstorm init` writes one, -f names another")
+    check_names_something(top)
     require = read_require(top.table("require"))
     deployment = read_deployment(top.table("deployment"), home or file.parent)
     config = config_of(deployment, file, is_kept=home is not None)
+    apps = read_apps(top, file.parent) if home is None else ()
     home = home or file.parent
     chosen = tuple(deployed_on(read_lock(table, require, home), deployment, config) for table in top.tables("lock"))
     if not chosen:
-        raise UsageError(f"{file} names no lock: [[lock]] with a name; `lockstorm locks` lists them")
-    titles = [lock.title for lock in chosen]
-    for lock in chosen:
-        if titles.count(lock.title) > 1:
-            raise UsageError(f"{file}:{lock.line}: {lock.title} is there more than once")
+        check_has_locks(top)
+    check_distinct(file, chosen)
     attach = read_attach(top.table("attach"), home)
     play = read_scenarios(top.table("scenarios"), attach)
     storms = read_storms(top.tables("storm"))
     if attach:
         check_attached(top, chosen, attach)
-    if not play and not storms:
+    if chosen and not play and not storms:
         raise UsageError(f"{file} leaves nothing to play: it has neither scenarios nor storms")
     played, budget, runs = top.table("scenarios"), top.table("budget"), top.table("runs")
     return Policy(
@@ -176,7 +177,15 @@ def read_policy(file: Path, home: Path | None = None) -> Policy:
         runs=file.parent / (runs.text("directory", "runs") or "runs"),
         keep=runs.number("keep", 1, TRIALS_LIMIT),
         attach=attach,
+        apps=apps,
     )
+
+
+def check_distinct(file: Path, chosen: tuple[LockChoice, ...]) -> None:
+    titles = [lock.title for lock in chosen]
+    for lock in chosen:
+        if titles.count(lock.title) > 1:
+            raise UsageError(f"{file}:{lock.line}: {lock.title} is there more than once")
 
 
 def read_attach(table: TomlTable, home: Path) -> AttachChoice | None:

@@ -1,5 +1,6 @@
 """The verdict for a terminal: what happened, why it matters, what to do."""
 
+import shlex
 from collections.abc import Iterator
 from textwrap import fill, indent
 
@@ -10,7 +11,7 @@ from rich.text import Text
 from lockstorm.base.paths import runnable
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED, PASSED
 from lockstorm.gate.messages import why_it_matters
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
+from lockstorm.results.gate_verdict import GateApplication, GateCell, GateLock, GateVerdict, what_to_do
 from lockstorm.results.statistics import ALWAYS_COUNTED
 from lockstorm.results.verdict import played_again_words
 from lockstorm.scenario.baseline import is_own_mistake
@@ -23,6 +24,7 @@ STORES = {
     "fence-reads-and-writes": "a resource that refuses late reads and writes",
 }
 TEXT_WIDTH = 100
+SEARCH = "search"  # the case of an application
 STORIES_MOST = 3  # scenarios explained for each lock; the list above has them all
 
 
@@ -41,6 +43,9 @@ def show_verdict(console: Console, verdict: GateVerdict, *, quiet: bool = False)
         failed = [cell for cell in cells if cell.outcome == FAILED]
         if failed and not quiet:
             show_failed(console, failed, lock)
+    for application in verdict.applications:
+        if not (quiet and application.ok):
+            show_application(console, application, quiet=quiet)
     if not quiet:
         console.print(counts_table(verdict), "")
     for remark in remarks_of(verdict):
@@ -63,6 +68,34 @@ def show_case(console: Console, outcome: str, scenario: str, words: str, replay:
         console.print(Text(f"    again: {runnable(replay)}", "dim"))
 
 
+def show_application(console: Console, case: GateApplication, *, quiet: bool) -> None:
+    """The case of an application; of one that failed the smallest story, and what to do about it."""
+    console.print(Text.assemble((case.name, "bold"), f", an application: {case.file}"))
+    if quiet:
+        show_case(console, case.outcome, SEARCH, case.in_short, case.replay)
+        console.print()
+        return
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    table.add_row(Text(MARK[case.outcome], STYLE[case.outcome]), Text(SEARCH, "bold"), Text(case.in_short))
+    console.print(table)
+    for warning in case.warnings if case.outcome != FAILED else ():  # a failure names its cause
+        console.print(Text(f"    warning: {warning.rule}: {warning.sentence}", "yellow"))
+    console.print()
+    if case.story:
+        show_part(console, "What happened", *([case.happened] if case.happened else []))
+        for line in case.story:
+            console.print(Text(f"  {line}"), soft_wrap=True)
+        console.print()
+    if case.outcome == FAILED:
+        show_part(console, "Why it matters", case.matters)
+        show_part(console, "What to do", *case.to_do)
+    if case.schedule:
+        show_part(console, "See it happen")
+        again = shlex.split(case.replay)[-1]
+        page = shlex.join(["lockstorm", "report", again, "-o", "found.html"])
+        console.print(Text(f"  {runnable(case.replay)}\n  {runnable(page)}"), "", soft_wrap=True)
+
+
 def cells_table(cells: list[GateCell]) -> Table:
     table = Table(box=None, padding=(0, 1), show_header=False)
     for cell in cells:
@@ -74,13 +107,18 @@ def cells_table(cells: list[GateCell]) -> Table:
 
 
 def counts_table(verdict: GateVerdict) -> Table:
-    """A line for each lock: how many of its cases had which outcome."""
-    outcomes = [each for each in MARK if each in ALWAYS_COUNTED or any(cell.outcome == each for cell in verdict.cells)]
-    table = Table("lock", "store", "cases", *(each.replace("-", " ") for each in outcomes), box=None, padding=(0, 1))
+    """A line for each lock and application: how many of its cases had which outcome."""
+    outcomes = [each for each in MARK if each in ALWAYS_COUNTED or each in verdict.outcomes]
+    apps, of_locks = verdict.applications, bool(verdict.locks)
+    title = "lock or application" if apps and of_locks else "application" if apps else "lock"
+    titles = [title, "store" if of_locks else "", "cases"]
+    table = Table(*titles, *(each.replace("-", " ") for each in outcomes), box=None, padding=(0, 1))
     for lock in verdict.locks:
         cells = verdict.cells_of(lock)
         counts = [sum(cell.outcome == each for cell in cells) for each in outcomes]
         table.add_row(lock.name, lock.store, str(len(cells)), *map(str, counts))
+    for case in apps:
+        table.add_row(case.name, "", "1", *(str(int(case.outcome == each)) for each in outcomes))
     return table
 
 

@@ -1,11 +1,19 @@
-"""The verdict as JUnit XML: a suite for each lock and store mode, a case for each scenario, with its message."""
+"""The verdict as JUnit XML: a suite for each lock and store mode, a case for each scenario, with its message.
+An application is a suite with one case."""
 
 import xml.etree.ElementTree as ElementTree
 
 from lockstorm.base.sentence import as_sentence
 from lockstorm.base.xml_text import xml_text
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE, NOT_JUDGED
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, UnjudgedProperty, what_to_do
+from lockstorm.results.gate_verdict import (
+    GateApplication,
+    GateCell,
+    GateLock,
+    GateVerdict,
+    UnjudgedProperty,
+    what_to_do,
+)
 
 
 def as_junit(verdict: GateVerdict) -> str:
@@ -14,6 +22,7 @@ def as_junit(verdict: GateVerdict) -> str:
         cells = verdict.cells_of(lock)
         unjudged = [each for each in verdict.unjudged if (each.lock, each.store) == (lock.name, lock.store)]
         root.append(suite_of(lock, cells, unjudged))
+    root.extend(application_suite(each) for each in verdict.applications)
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     root.set("time", f"{sum(float(suite.get('time', '0')) for suite in root):.3f}")
@@ -30,12 +39,35 @@ def suite_of(lock: GateLock, cells: list[GateCell], unjudged: list[UnjudgedPrope
         what = each.property.replace("_", " ")
         case = ElementTree.SubElement(suite, "testcase", classname=name, name=f"requires {what}", time="0.000")
         ElementTree.SubElement(case, "error", message=f"no scenario of the policy judges {what}")
-    counted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    return suite_counted(suite, sum(cell.took_s for cell in cells))
+
+
+def suite_counted(suite: ElementTree.Element, took_s: float) -> ElementTree.Element:
+    """A suite, with the numbers of its cases."""
     suite.set("tests", str(len(suite)))
-    for key, tag in counted.items():
+    for key, tag in {"failures": "failure", "errors": "error", "skipped": "skipped"}.items():
         suite.set(key, str(len(suite.findall(f"testcase/{tag}"))))
-    suite.set("time", f"{sum(cell.took_s for cell in cells):.3f}")
+    suite.set("time", f"{took_s:.3f}")
     return suite
+
+
+def application_suite(each: GateApplication) -> ElementTree.Element:
+    name = f"lockstorm.app.{each.name}"
+    suite = ElementTree.Element("testsuite", name=name)
+    case = ElementTree.SubElement(suite, "testcase", classname=name, name="search", time=f"{each.took_s:.3f}")
+    if each.outcome == FAILED:
+        failure = ElementTree.SubElement(case, "failure", message=xml_text(each.in_short), type=each.violated[0])
+        failure.text = xml_text(application_text(each))
+    elif each.outcome == INCONCLUSIVE:
+        error = ElementTree.SubElement(case, "error", message=xml_text(each.in_short), type="inconclusive")
+        error.text = xml_text(f"{each.sentence}\nAgain: {each.replay}")
+    return suite_counted(suite, each.took_s)
+
+
+def application_text(each: GateApplication) -> str:
+    lines = [f"What happened: {each.happened}", *each.story, f"Why it matters: {each.matters}"]
+    lines += [f"What to do: {paragraph}" for paragraph in each.to_do]
+    return "\n".join([*lines, f"See it again: {each.replay}"])
 
 
 def case_element(suite: str, cell: GateCell, lock: GateLock) -> ElementTree.Element:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lockstorm.base.sentence import as_sentence
 from lockstorm.results.verdict import TrialResult
 from lockstorm.scenario.scenario import scenarios
+from lockstorm.search.application_plan import RULES
 
 # What a violation of each property means, the most harmful first: sort_properties goes by this order.
 MATTERS = {
@@ -63,3 +64,42 @@ def short_message(violated: Iterable[str]) -> str:
 
 def why_it_matters(violated: Iterable[str]) -> str:
     return " ".join(MATTERS[name] for name in sort_properties(violated))
+
+
+# --- applications ---
+
+APPLICATION_MATTERS = {
+    "check": "The data are not what they have to be after the answers that were given. Nothing reports it: it is "
+    "noticed when somebody counts.",
+    "answer": "A request was never answered. In production it waits until a limit of time ends it, and keeps its "
+    "connection and its locks until then.",
+}
+APPLICATION_SHORT = {"check": "the data were wrong at the end", "answer": "a request was never answered"}
+CURES = {  # by rule
+    "unlock-before-commit": "Release the lock after the commit: take it outside of the transaction.",
+    "snapshot-before-lock": "Take the lock before the transaction begins, or use READ COMMITTED.",
+    "read-before-lock": "Read under the lock what the write depends on, or let the UPDATE compare it.",
+    "row-lock-outside-transaction": "Put SELECT ... FOR UPDATE and the write that follows into one transaction.",
+    "beyond-the-lease": "No lease protects work that takes longer than it. Let the UPDATE compare the value, or the "
+    "version, that was read: a late write then changes nothing.",
+    "refused-and-goes-on": "Look at what the lock has answered: a request that is refused writes nothing, and says so.",
+    "released-by-a-stranger": "Release a lock only if its value is your own: compare and delete in one script.",
+    "lock-order": "Take locks in one order everywhere, for example sorted by their keys.",
+    "unprotected-write": "Let all requests that write these data take the same lock, or let the database compute: "
+    "SET n = n - 1.",
+    "lock-left": "Release the lock on every way out of the request, errors too, and give it a lease.",
+}
+NO_CURE = "No rule says why it happens: the story shows the order of messages, and the page of the schedule draws it."
+
+
+def application_in_short(violated: Iterable[str]) -> str:
+    return ", ".join(APPLICATION_SHORT.get(name, f"{name} is broken") for name in violated)
+
+
+def why_it_matters_to_an_application(violated: Iterable[str]) -> str:
+    return " ".join(APPLICATION_MATTERS.get(name) or f"The policy requires that {RULES[name]}." for name in violated)
+
+
+def cures_of(rules: Iterable[str]) -> list[str]:
+    """What mends the mistakes that these rules name; of other properties none."""
+    return [CURES[rule] for rule in dict.fromkeys(rules) if rule in CURES] or [NO_CURE]

@@ -9,6 +9,8 @@ from msgspec import Meta
 from lockstorm.base.table_fields import DURATION, LEFT_OUT, AnyNames, Names, about, keys_of, number, text
 from lockstorm.results.gate_verdict import Day, StoreName, Time
 from lockstorm.results.properties import JUDGED
+from lockstorm.search.application_plan import APPLICATION_PROPERTIES
+from lockstorm.search.search_plan import SCHEDULES_MOST
 from lockstorm.servers.deployment_tables import DeploymentTable
 from lockstorm.trial.settings import PERMIT_LIMIT
 
@@ -21,6 +23,8 @@ PropertyWord = Annotated[
     str, Meta(extra_json_schema={"enum": list(dict.fromkeys([*JUDGED, *(name.replace("_", "-") for name in JUDGED)]))})
 ]
 PropertyNames = PropertyWord | Annotated[list[PropertyWord], Meta(min_length=1)]
+RuleWord = Annotated[str, Meta(extra_json_schema={"enum": list(APPLICATION_PROPERTIES)})]
+RuleNames = RuleWord | Annotated[list[RuleWord], Meta(min_length=1)]
 OF_STORE = "Of locks with this store mode."
 
 
@@ -53,6 +57,23 @@ class LockTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
             "stated is over."
         ),
     ] = LEFT_OUT
+
+
+class AppTable(
+    msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True, rename={"excepted": "except"}
+):
+    """An application that the project runs: its schedules are searched (docs/applications.md)."""
+
+    file: Annotated[str, Meta(min_length=1, description="lockstorm-app.toml, as a path from the policy.")]
+    name: Annotated[str, text("Of the case. Default: the name of the application.")] = LEFT_OUT
+    require: Annotated[RuleNames, about("What has to hold. Default: check and answer.")] = LEFT_OUT
+    excepted: Annotated[RuleNames, about("Of what is required, all but these.")] = LEFT_OUT
+    schedules: Annotated[int, number("Number of schedules to play.", 1, SCHEDULES_MOST)] = LEFT_OUT
+    time_limit: Annotated[str, text("Longest time to search. Default without schedules: 60s.", DURATION)] = LEFT_OUT
+    seed: Annotated[int, number("The same seed tries the same schedules. Default: 1.", 0)] = LEFT_OUT
+    faults: Annotated[Names, about("As --faults of explore has them: none, usual, or FAULT=N. Default: usual.")] = (
+        LEFT_OUT
+    )
 
 
 class RequireTable(
@@ -137,10 +158,11 @@ class RunsTable(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PolicyTables(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """The policy of `lockstorm gate`: docs/gate.md explains it. In TOML dates are written without
-    quotes."""
+    """The policy of `lockstorm gate`, which names locks or applications: docs/gate.md explains it. In TOML dates are
+    written without quotes."""
 
-    lock: Annotated[list[LockTable], Meta(min_length=1)]
+    lock: Annotated[list[LockTable], Meta(min_length=1)] = LEFT_OUT
+    app: Annotated[list[AppTable], Meta(min_length=1)] = LEFT_OUT
     require: RequireTable = LEFT_OUT
     deployment: DeploymentTable = LEFT_OUT
     attach: AttachTable = LEFT_OUT

@@ -11,21 +11,25 @@ import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.base.errors import UsageError
 from lockstorm.base.version import VERSION
+from lockstorm.gate.app_judge import SEARCHES, schedule_file
 from lockstorm.gate.gate_plan import GatePlan
 from lockstorm.gate.gate_policy import Policy
 from lockstorm.process.machine import machine
 from lockstorm.results.gate_verdict import PolicyDigest
 from lockstorm.results.kept_run import FORMAT, ListedRun, RunDocument, RunState
 from lockstorm.results.verdict import TrialResult
+from lockstorm.search.search_result import SearchResult
 
 LETTERS = string.ascii_lowercase + string.digits
 LOCK_FILE = "run.lock"
+Result = TypeVar("Result")
 
 
 class Run:
@@ -48,6 +52,7 @@ class Run:
             seed=policy.seed,
             versions=versions_now(),
             trials=[job.kept() for job in plan.jobs],
+            searches=[app.kept() for app in policy.apps],
         )
         self._write()
 
@@ -55,6 +60,17 @@ class Run:
         """Marks a trial as played. `end` writes run.json; until then trials/NAME.json shows that it was played."""
         self.document.versions |= result.versions
         next(trial for trial in self.document.trials if trial.name == name).played = True
+
+    def keep_search(self, name: str, result: SearchResult, *, cut: bool) -> None:
+        """Writes the result of a search, and the smallest schedule that violates something. `cut`: the budget of time
+        ended it."""
+        search = next(each for each in self.document.searches if each.name == name)
+        search.played, search.cut = True, cut
+        (self.directory / SEARCHES).mkdir(exist_ok=True)
+        if result.schedule:
+            write_text(self.directory / schedule_file(name), result.schedule)
+        write_json(search_file(self.directory, name), result)
+        self._write()
 
     def end(self, state: RunState) -> None:
         """Writes the final state, "complete" or "interrupted", and releases the lock file."""
@@ -129,6 +145,7 @@ def describe_run(directory: Path) -> ListedRun:
         started=document.started,
         ended=document.ended,
         trials=len(document.trials),
+        searches=len(document.searches),
         sentence=verdict.sentence,
         exit=verdict.exit,
     )
@@ -171,14 +188,29 @@ def read_kept_run(directory: Path) -> RunDocument:
         raise UsageError(f"{directory}/run.json is not JSON: {error}") from None
 
 
+def search_file(directory: Path, name: str) -> Path:
+    """Of the result of a search in a kept run."""
+    return directory / SEARCHES / f"{name}.json"
+
+
 def read_results(directory: Path, document: RunDocument) -> Iterator[tuple[str, TrialResult]]:
     """The name and the result of each trial that was played."""
     for trial in document.trials:
         path = directory / "trials" / f"{trial.name}.json"
         if path.exists():
-            try:
-                yield trial.name, msgspec.json.decode(path.read_bytes(), type=TrialResult)
-            except msgspec.ValidationError as error:
-                raise UsageError(f"{path} is not the result of a trial: {error}") from None
-            except ValueError as error:
-                raise UsageError(f"{path} is not JSON: {error}") from None
+            yield trial.name, read_result(path, TrialResult, "a trial")
+
+
+def read_searches(directory: Path, document: RunDocument) -> dict[str, SearchResult]:
+    """The results of the searches that were made, by their names."""
+    files = {search.name: search_file(directory, search.name) for search in document.searches}
+    return {name: read_result(file, SearchResult, "a search") for name, file in files.items() if file.exists()}
+
+
+def read_result(path: Path, kind: type[Result], what: str) -> Result:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path} is not the result of {what}: {error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None

@@ -1,4 +1,5 @@
-"""The verdict as SARIF 2.1.0, for code scanning: a result for each property that a case violates."""
+"""The verdict as SARIF 2.1.0, for code scanning: a result for each property that a case violates, of an application for
+each that the smallest schedule violates."""
 
 import os
 from pathlib import Path
@@ -7,8 +8,14 @@ from urllib.parse import quote
 
 from lockstorm.gate.gate_judge import ACCEPTED, FAILED, INCONCLUSIVE
 from lockstorm.gate.gate_policy import used_place
-from lockstorm.gate.messages import MATTERS, SHORT, sort_properties
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
+from lockstorm.gate.messages import (
+    MATTERS,
+    SHORT,
+    application_in_short,
+    sort_properties,
+    why_it_matters_to_an_application,
+)
+from lockstorm.results.gate_verdict import GateApplication, GateCell, GateLock, GateVerdict, what_to_do
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 VERSION = "2.1.0"
@@ -28,7 +35,9 @@ def project_root(policy: Path) -> Path:
 
 def as_sarif(verdict: GateVerdict, root: Path) -> SarifObject:
     """The log. `root`: the directory of the project, to which the paths in it are relative."""
+    policy = Path(verdict.policy.file)
     rules = [rule_of(name.replace("_", "-"), SHORT[name], MATTERS[name]) for name in MATTERS]
+    rules += application_rules(verdict.applications)
     rules.append(
         rule_of(
             UNKNOWN_RULE,
@@ -39,13 +48,15 @@ def as_sarif(verdict: GateVerdict, root: Path) -> SarifObject:
     )
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     locks = {(lock.name, lock.store): lock for lock in verdict.locks}
-    places = {key: sarif_location(lock, Path(verdict.policy.file), root) for key, lock in locks.items()}
+    places = {key: sarif_location(lock, policy, root) for key, lock in locks.items()}
     results = [
         result
         for cell in verdict.cells
         for key in [(cell.lock, cell.store)]
         for result in results_of(cell, locks[key], places[key], index)
     ]
+    for each in verdict.applications:
+        results += application_results(each, policy_line(policy, each.line, root), index)
     driver = {"name": "lockstorm", "version": verdict.versions["lockstorm"], "rules": rules}
     invocation = {"executionSuccessful": not verdict.interrupted, "exitCode": verdict.exit}
     base = root.absolute().as_uri()
@@ -82,6 +93,39 @@ def results_of(cell: GateCell, lock: GateLock, place: SarifObject, index: dict[s
     return found
 
 
+def application_rules(cases: list[GateApplication]) -> list[SarifObject]:
+    """Those that the applications violate."""
+    names = dict.fromkeys(name for each in cases for name in each.violated)
+    return [
+        rule_of(application_rule(name), application_in_short([name]), why_it_matters_to_an_application([name]))
+        for name in names
+    ]
+
+
+def application_rule(name: str) -> str:
+    return f"application-{name}"
+
+
+def application_results(case: GateApplication, place: SarifObject, index: dict[str, int]) -> list[SarifObject]:
+    if case.outcome not in (FAILED, INCONCLUSIVE):
+        return []
+    failed = case.outcome == FAILED
+    to_do = "".join(f" What to do: {paragraph}" for paragraph in case.to_do)
+    text = f"{case.name}: {case.happened} {case.matters}{to_do}" if failed else f"{case.name}: {case.in_short}"
+    return [
+        {
+            "ruleId": rule,
+            "ruleIndex": index[rule],
+            "level": "error" if failed else "warning",
+            "message": {"text": text},
+            "locations": [{"physicalLocation": place}],
+            "partialFingerprints": {"lockstorm/v1": "/".join(("app", case.name, rule))},
+            "properties": {"replay": case.replay, "sentence": case.sentence},
+        }
+        for rule in (map(application_rule, case.violated) if failed else [UNKNOWN_RULE])
+    ]
+
+
 def sarif_result(
     cell: GateCell, place: SarifObject, index: dict[str, int], rule: str, level: str, text: str
 ) -> SarifObject:
@@ -105,7 +149,11 @@ def sarif_location(lock: GateLock, policy: Path, root: Path) -> SarifObject:
     if lock.used:
         path, line = used_place(lock.used)
         return {"artifactLocation": sarif_artifact(policy.parent / path, root), "region": {"startLine": line}}
-    return {"artifactLocation": sarif_artifact(policy, root), "region": {"startLine": lock.line}}
+    return policy_line(policy, lock.line, root)
+
+
+def policy_line(policy: Path, line: int, root: Path) -> SarifObject:
+    return {"artifactLocation": sarif_artifact(policy, root), "region": {"startLine": line}}
 
 
 def sarif_artifact(path: Path, root: Path) -> dict[str, str]:

@@ -12,13 +12,16 @@ from lockstorm.report.matrix_page import KIND_WORDS, WORDS, scenario_kinds, scen
 from lockstorm.report.report_source import read_recorded
 from lockstorm.report.trial_page import trial_subject
 from lockstorm.report.window import shown_rows
-from lockstorm.results.gate_verdict import GateCell, GateLock, GateVerdict, what_to_do
+from lockstorm.results.gate_verdict import GateApplication, GateCell, GateLock, GateVerdict, what_to_do
 from lockstorm.results.statistics import count_outcomes
 from lockstorm.scenario.baseline import is_own_mistake
 
 PICTURES_MOST = 6  # stories with a picture
 PICTURE_ROWS = 60
 ODD_WORD = "not as the policy asks"
+SEARCH = "search"  # the case of an application, in the place of a scenario
+SEARCH_WORDS = "Schedules of an application: the order of its messages, and faults"
+RESULTS = {"passed": "holds", "failed": "violated"}  # of applications, by outcome; any other: inconclusive
 
 
 @dataclass(frozen=True)
@@ -46,30 +49,54 @@ def gate_page(verdict: GateVerdict, trials: Path, rows: int) -> str:
     return grid_page(
         gate_grid(verdict),
         "gate.html.j2",
+        applications=[each for each in verdict.applications if not each.ok],
+        runnable=runnable,
         stories=case_stories(verdict, trials, min(rows, PICTURE_ROWS)),
         unjudged=[f"{each.lock}: no case judges {each.property.replace('_', ' ')}" for each in verdict.unjudged],
     )
 
 
 def gate_grid(verdict: GateVerdict) -> Grid:
-    cells = [case_cell(cell) for cell in verdict.cells]
-    names = list(dict.fromkeys(lock.name for lock in verdict.locks)) or sorted({cell.lock for cell in cells})
+    cells = [*map(case_cell, verdict.cells), *map(application_cell, verdict.applications)]
+    chosen = [*(lock.name for lock in verdict.locks), *(each.name for each in verdict.applications)]
+    names = list(dict.fromkeys(chosen)) or sorted({cell.lock for cell in cells})
     facts = {"policy": verdict.policy.file, "run": verdict.run}
     facts |= {name: verdict.versions[name] for name in ("lockstorm", "redis-server") if verdict.versions.get(name)}
     return Grid(
-        title=f"Is {names[0]} safe?" if len(names) == 1 else f"Are these {len(names)} locks safe?",
+        title=f"Is {names[0]} safe?" if len(names) == 1 else f"Are these {len(names)} {kind_of(verdict)} safe?",
         sentence=f"interrupted: {verdict.sentence}" if verdict.interrupted else verdict.sentence,
         exit=verdict.exit,
         words=WORDS,
         cells=cells,
         odd_word=ODD_WORD,
         only_odd=f"only what is {ODD_WORD}",
-        axes="Scenarios down, locks across",
+        axes=f"Scenarios down, {kind_of(verdict)} across",
         facts=list(facts.items()),
-        column_words=scenario_words(cells),
+        column_words=scenario_words(cells) | ({SEARCH: SEARCH_WORDS} if verdict.applications else {}),
         kinds=scenario_kinds(cells),
         kind_words=KIND_WORDS,
-        count=count_outcomes([cell.outcome for cell in verdict.cells]),
+        count=count_outcomes(verdict.outcomes),
+    )
+
+
+def kind_of(verdict: GateVerdict) -> str:
+    if not verdict.applications:
+        return "locks"
+    return "locks and applications" if verdict.locks else "applications"
+
+
+def application_cell(case: GateApplication) -> GridCell:
+    return GridCell(
+        lock=case.name,
+        store="open",
+        scenario=SEARCH,
+        result=RESULTS.get(case.outcome, "inconclusive"),
+        sentence=case.happened or case.sentence,
+        reason="",
+        replay=case.replay,
+        odd=not case.ok,
+        mismatch="" if case.ok else f"{ODD_WORD.capitalize()}: {case.in_short}",
+        short=case.in_short,
     )
 
 

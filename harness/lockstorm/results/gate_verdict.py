@@ -8,6 +8,7 @@ from msgspec import Meta
 from lockstorm.results.matrix_result import InapplicablePair
 from lockstorm.results.properties import JUDGED
 from lockstorm.results.verdict import DeploymentResult
+from lockstorm.results.wire_access import RuleWarning
 
 PropertyName = Annotated[str, Meta(extra_json_schema={"enum": list(JUDGED)})]
 StoreName = Annotated[str, Meta(extra_json_schema={"enum": ["open", "fence-writes", "fence-reads-and-writes"]})]
@@ -148,6 +149,31 @@ class GateCell(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(filter(None, (self.happened, self.baseline)))
 
 
+class GateApplication(msgspec.Struct, frozen=True, kw_only=True):
+    """A search of an application of the policy."""
+
+    name: str
+    file: Annotated[str, Meta(description="That describes it, as the policy names it.")]
+    line: Annotated[int, Meta(description="In the policy.")]
+    outcome: Outcome
+    ok: Annotated[bool, Meta(description="Neither failed nor inconclusive.")]
+    require: Annotated[list[str], Meta(description="docs/application-rules.md, and check and answer.")]
+    violated: list[str]
+    schedules: Annotated[int, Meta(ge=0, description="That were played and count.")]
+    planned: Annotated[int | None, Meta(description="How many there were to be; null: the policy limits the time.")]
+    sentence: str
+    in_short: str
+    happened: Annotated[str, Meta(description="What the smallest schedule shows, and its cause.")] = ""
+    story: Annotated[list[str], Meta(description="What happened in it, a line each.")] = []
+    matters: str = ""
+    to_do: list[str] = []
+    warnings: Annotated[list[RuleWarning], Meta(description="What can go wrong, by requests one after the other.")] = []
+    schedule: Annotated[str | None, Meta(description="The file of the smallest schedule, in the kept run.")] = None
+    replay: Annotated[str, Meta(description="Plays this schedule again; without one, the search.")]
+    search: Annotated[str, Meta(description="The command that repeats the search.")]
+    took_s: float
+
+
 class UnjudgedProperty(msgspec.Struct, frozen=True):
     """A required property that no trial judges."""
 
@@ -174,6 +200,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     locks: list[GateLock]
     cells: list[GateCell]
+    applications: list[GateApplication] = []
     unjudged: Annotated[list[UnjudgedProperty], Meta(description="Required, and no trial judges it.")]
     inapplicable: Annotated[list[InapplicablePair], Meta(description="Scenarios that do not apply to a lock.")] = []
     acceptances: list[JudgedAcceptance]
@@ -182,6 +209,11 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         list[str] | msgspec.UnsetType,
         Meta(description="Of `check runs/ID`: what is judged unlike when it was played."),
     ] = msgspec.UNSET
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Of all cases."""
+        return [*(cell.outcome for cell in self.cells), *(each.outcome for each in self.applications)]
 
     def cells_of(self, lock: GateLock) -> list[GateCell]:
         return [cell for cell in self.cells if (cell.lock, cell.store) == (lock.name, lock.store)]

@@ -33,6 +33,20 @@ class PlannedTrial(msgspec.Struct, kw_only=True):
     played: bool = False
 
 
+class PlannedSearch(msgspec.Struct, kw_only=True):
+    """A search of an application that the run is to make."""
+
+    name: str  # of its files, without their extensions
+    title: str  # of the application
+    file: str  # that describes it, as the policy names it
+    line: int  # in the policy
+    required: list[str]
+    schedules: int | None  # None: the policy limits the time
+    replay: str
+    played: bool = False
+    cut: bool = False  # the policy's budget of time ended it
+
+
 class RunDocument(msgspec.Struct, kw_only=True):
     """The content of run.json."""
 
@@ -45,6 +59,7 @@ class RunDocument(msgspec.Struct, kw_only=True):
     seed: int
     versions: dict[str, str]
     trials: list[PlannedTrial]
+    searches: list[PlannedSearch] = []
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,5 +71,6 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     ended: str | None
     trials: int
+    searches: int
     sentence: str
     exit: int | None

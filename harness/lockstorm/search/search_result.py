@@ -86,6 +86,14 @@ class SmallestSchedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=
     story: list[CallStoryLine] = []
     control: ScheduleLines | None = None  # nearly the same, which violates nothing
 
+    @property
+    def story_lines(self) -> list[str]:
+        """Of a library or an application: what happened, a line each, with the numbers of the schedule's lines."""
+        return [
+            f"{each.number or '':>3} {each.at_s:8.3f} s  {each.who:9} {each.what}{_arrow(each.broken)}"
+            for each in self.story
+        ]
+
 
 class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename={"properties": "verdict"}):
     """The JSON of `explore` and `merge`. A search that could not be run has a sentence, and nothing was tried."""
@@ -147,13 +155,9 @@ class SearchResult(Judged, frozen=True, omit_defaults=True, kw_only=True, rename
         """Of a library: what happened in the smallest schedule, its calls and choices, and what is needed for it."""
         if not self.library or not self.found:
             return super()._evidence_lines(asked)
-        happened = [
-            f"{each.number or '':>3} {each.at_s:8.3f} s  {each.who:9} {each.what}{_arrow(each.broken)}"
-            for each in self.found.story
-        ]
         found = self.found
         lines = numbered_lines(found.workload, found.choices)
-        return [*happened, "", *lines, *control_lines(found.workload, found.choices, found.control)]
+        return [*found.story_lines, "", *lines, *control_lines(found.workload, found.choices, found.control)]
 
 
 def _arrow(broken: str) -> str:

@@ -1,5 +1,7 @@
 """`lockstorm app init` and `lockstorm app check`."""
 
+import json
+import os
 from pathlib import Path
 
 import click
@@ -9,6 +11,7 @@ from rich.text import Text
 from lockstorm.application.application_file import USUAL_FILE
 from lockstorm.application.starter_application import starter_application
 from lockstorm.base.atomic_file import write_text
+from lockstorm.base.paths import USUAL_POLICY
 from lockstorm.cli.options import json_option, path_option
 from lockstorm.cli.terminal import check_new_file, console, print_result, waiting
 from lockstorm.report.application_model import WORDS
@@ -41,6 +44,8 @@ def app_init(directory: Path, output: Path | None) -> int:
     write_text(output, starter.text)
     console().print(Text(f"{output} describes {starter.kind}: look for # fill in, then", "bold"))
     console().print(f"lockstorm app check {output}", soft_wrap=True)
+    console().print(Text(f"\nIn a pipeline `lockstorm gate` searches it, with these lines in {USUAL_POLICY}:", "bold"))
+    console().print(Text(f"[[app]]\nfile = {json.dumps(os.path.relpath(output))}"), soft_wrap=True)
     return 0
 
 

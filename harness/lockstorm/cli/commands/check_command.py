@@ -8,10 +8,12 @@ from rich.text import Text
 
 from lockstorm.base.durations import UNITS_MS
 from lockstorm.base.errors import UsageError
+from lockstorm.base.paths import runnable
 from lockstorm.cli.options import duration_option, field_options, json_option
 from lockstorm.cli.terminal import console, print_json, waiting
 from lockstorm.native.linearizability import MODELS, LinearizeSettings, linearize, needs_model
 from lockstorm.report.story import policy_sentence, policy_table, sentence_text, verdict_table
+from lockstorm.results.gate_verdict import GateApplication
 from lockstorm.results.properties import ACQUIRE_POLICIES, REFUSAL_POLICIES, RELEASE_POLICIES
 from lockstorm.results.verdict import property_verdict
 from lockstorm.scenario.play import judge_file
@@ -131,6 +133,15 @@ def check_run(directory: Path, as_json: bool) -> int:
         show_verdict(out, verdict)
         for each in verdict.differences or ():
             out.print(Text(f"differs from the verdict of the run: {each}", "bold yellow"))
-        if not verdict.differences:
+        if not verdict.differences and verdict.cells:
             out.print(Text("every trial has the same verdict as in the run", "dim"))
+        for case in verdict.applications:
+            out.print(Text(not_judged_again(case), "dim"), soft_wrap=True)
     return verdict.exit
+
+
+def not_judged_again(case: GateApplication) -> str:
+    """A search keeps no histories."""
+    how = "plays its schedule again" if case.schedule else "searches again"
+    again = runnable(case.replay if case.schedule else case.search)
+    return f"{case.name}: the verdict of the run, as a search keeps no histories; this {how}: {again}"

@@ -40,7 +40,7 @@ def kept_words(run: Path) -> str:
 def gate_command(
     file: Path, output: Path | None, keep: int | None, workers: int | None, quiet: bool, as_json: bool
 ) -> int:
-    """Judge the lock choice of a project: play the trials of its policy, and keep the run.
+    """Judge the lock choice of a project: play the trials of its policy, search its applications, and keep the run.
 
     \b
     Example: lockstorm init; lockstorm gate
@@ -63,7 +63,7 @@ def gate_command(
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"-o {output}: {error.strerror}") from None
-    with progress_of_done(len(plan.jobs)) as report:
+    with progress_of_done(len(plan.jobs) + len(policy.apps)) as report:
         verdict, directory = run_gate(policy, plan, report, workers=workers)
     if output:
         write_outputs(verdict, output)

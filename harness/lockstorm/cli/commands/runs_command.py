@@ -34,11 +34,13 @@ def runs_command(directory: Path | None, file: Path, keep: int | None, as_json: 
         print_json({"runs": known, "removed": removed})
         return 0
     table = Table(box=None, padding=(0, 1), header_style="dim")
-    for title in ("id", "state", "exit", "trials", ""):
+    for title in ("id", "state", "exit", "trials", "searches", ""):
         table.add_column(title, no_wrap=title == "id")
     for each in known:
         status = "" if each.exit is None else str(each.exit)
-        table.add_row(Text(each.id, "bold"), each.state, status, str(each.trials), Text(each.sentence))
+        table.add_row(
+            Text(each.id, "bold"), each.state, status, str(each.trials), str(each.searches), Text(each.sentence)
+        )
     console().print(table if known else Text(f"no runs in {where}", "dim"))
     if removed:
         console().print(Text(f"removed: {', '.join(removed)}", "dim"))
