@@ -21,7 +21,7 @@ from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 
-from bench import libraries, proxy
+from bench import applications, libraries, proxy
 from lockstorm.base import paths
 from lockstorm.base.errors import Inconclusive
 from lockstorm.compare.benchmark import measure_pair, request_us
@@ -60,6 +60,8 @@ class Effort:
     library_turns: int
     library_rounds: int
     library_seconds: int  # of a search
+    application_schedules: int
+    application_rounds: int
 
 
 FULL = Effort(
@@ -80,6 +82,8 @@ FULL = Effort(
     library_turns=500,
     library_rounds=5,
     library_seconds=15,
+    application_schedules=200,
+    application_rounds=3,
 )
 QUICK = Effort(
     runs=2,
@@ -99,6 +103,8 @@ QUICK = Effort(
     library_turns=20,
     library_rounds=1,
     library_seconds=3,
+    application_schedules=60,
+    application_rounds=1,
 )
 
 
@@ -361,6 +367,22 @@ def library_search_row(library: str, effort: Effort) -> Row:
     return Row("... a search", steps_per_s / 20, "schedules/s", detail, libraries.SEARCH_TARGETS[library])
 
 
+def measure_applications(effort: Effort) -> list[Row]:
+    """Searches of a small service in two instances, without faults and starts, on one core."""
+    rows = []
+    for framework, target in applications.TARGETS.items():
+        name = f"an application: {framework}"
+        if reason := applications.why_not(framework):
+            rows.append(Row(name, 0, "", reason.splitlines()[0]))
+            continue
+        speed = applications.measure_application(framework, effort.application_schedules, effort.application_rounds)
+        detail = (
+            f"{speed.schedules:,} schedules of {speed.requests:.1f} requests, counted as of {applications.REQUESTS}"
+        )
+        rows.append(Row(name, speed.per_s, "schedules/s", detail, target))
+    return rows
+
+
 def measure_matrix(effort: Effort) -> list[Row]:
     """The whole matrix in virtual time, each cell with its control: on Redis, and on all services. A quick run has one
     scenario."""
@@ -453,26 +475,31 @@ def show(rows: list[Row], about: Machine) -> None:
     console.print(table)
 
 
+PARTS: dict[str, Callable[[Effort, str], list[Row]]] = {  # with a directory for files
+    "append": measure_append,
+    "check": measure_check,
+    "linearizable": measure_linearizable,
+    "grants": lambda effort, _: measure_grants(effort),
+    "proxy": lambda effort, _: measure_proxy(effort),
+    "trials": lambda effort, _: measure_trials(effort),
+    "matrix": lambda effort, _: measure_matrix(effort),
+    "libraries": lambda effort, _: measure_libraries(effort),
+    "applications": lambda effort, _: measure_applications(effort),
+    "explorer": lambda effort, _: measure_explorer(effort),
+    "first-violations": lambda effort, _: measure_first_violations(effort),
+    "demo": lambda effort, _: measure_demo(effort),
+}
+
+
 @click.command()
 @click.option("--quick", is_flag=True, help="Measure little: only to see that the benchmark works.")
+@click.option("--only", type=click.Choice(list(PARTS)), multiple=True, help="Measure this alone; may be repeated.")
 @click.option("-o", "output", type=click.Path(path_type=Path), default=paths.ROOT / "build" / "bench.json")
-def main(quick: bool, output: Path) -> None:
+def main(quick: bool, only: tuple[str, ...], output: Path) -> None:
     """Measure, print a table, write a JSON file. A missed target is no failure: the machine may be busy."""
     effort = QUICK if quick else FULL
     with tempfile.TemporaryDirectory(prefix="ls-bench-") as directory:
-        rows = [
-            *measure_append(effort, directory),
-            *measure_check(effort, directory),
-            *measure_linearizable(effort, directory),
-            *measure_grants(effort),
-            *measure_proxy(effort),
-            *measure_trials(effort),
-            *measure_matrix(effort),
-            *measure_libraries(effort),
-            *measure_explorer(effort),
-            *measure_first_violations(effort),
-            *measure_demo(effort),
-        ]
+        rows = [row for name, part in PARTS.items() if not only or name in only for row in part(effort, directory)]
     about = machine()
     show(rows, about)
     results: list[dict[str, Any]] = [{**asdict(row), "met": row.met} for row in rows]
