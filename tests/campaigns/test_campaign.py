@@ -1,5 +1,6 @@
 """Whole campaigns, on a cluster of this machine."""
 
+import json
 import signal
 import subprocess
 import time
@@ -10,6 +11,8 @@ import pytest
 from lockstorm.base.version import VERSION
 from lockstorm.campaigns.dask_engine import play_on_worker
 from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.servers.services import missing
+from tests.application.described import CREDITS, described
 from tests.campaigns.campaigning import PROGRAM, answered, campaign, environment, kept, written
 from tests.helpers.searching import search_json
 from tests.helpers.support import lockstorm
@@ -197,3 +200,56 @@ def test_a_worker_of_another_version_plays_nothing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("lockstorm.campaigns.dask_engine._distributed", lambda: Distributed)
     answer = play_on_worker({"type": "trial"}, "0.0.0")
     assert answer == {"error": f"the worker tcp://there has lockstorm {VERSION}, and the campaign 0.0.0"}
+
+
+APPLICATIONS = """
+[[explore]]
+app = ["early/lockstorm-app.toml", "late/lockstorm-app.toml"]
+schedules = 100
+cut = 50
+[[gate]]
+policy = "lockstorm.toml"
+"""
+
+
+@pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
+@pytest.mark.lengthy("searches a hundred schedules of each of two services, twice")
+def test_applications_have_the_results_of_their_commands(tmp_path: Path) -> None:
+    for mode in ("early", "late"):
+        (tmp_path / mode).mkdir()
+        described(tmp_path / mode, CREDITS, mode)
+    (tmp_path / "lockstorm.toml").write_text('[[app]]\nfile = "late/lockstorm-app.toml"\nschedules = 50\n')
+    done = campaign(tmp_path, written(tmp_path, APPLICATIONS), "-o", "out", "--workers", "2")
+    assert done.returncode == 1, done.stderr
+    results = tmp_path / "out"
+    alone = search_json(plan_search(SearchRequest(f"app:{tmp_path}/late/lockstorm-app.toml", schedules=100)))
+    for name in ("schedules", "history_sha256", "sentence", "exit"):
+        assert kept(results, "late")[name] == alone[name], name
+    found = kept(results, "early")
+    assert (found["exit"], found["found"]["violates"]) == (1, ["check"])
+    text = (results / "early.schedule").read_text()
+    assert text == found["found"]["file"] and "\napp early/lockstorm-app.toml\n" in text
+    (case,) = kept(results, "gate")["applications"]
+    assert (case["outcome"], case["schedules"]) == ("passed", 50)
+    told = kept(results, "campaign")
+    assert [entry["exit"] for entry in told["entries"]] == [1, 0, 0]
+    assert lockstorm("report", str(results), "-o", str(results / "page.html")).returncode == 0
+
+
+@pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
+@pytest.mark.lengthy("searches some sessions of a service")
+def test_a_campaign_of_an_application_goes_on_with_the_cases_that_it_has(tmp_path: Path) -> None:
+    described(tmp_path, CREDITS, "late")
+    text = '[[explore]]\nname = "shop"\napp = "lockstorm-app.toml"\nschedules = 150\ncut = 50\n'
+    done = campaign(tmp_path, written(tmp_path, text), "-o", "out", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    results = tmp_path / "out"
+    whole = kept(results, "shop")
+    lines = (results / "cases.jsonl").read_text().splitlines(keepends=True)
+    (results / "cases.jsonl").write_text("".join(lines[:2]))  # as if it had been interrupted before the third case
+    state = kept(results, "campaign")
+    (results / "campaign.json").write_text(json.dumps({**state, "state": "interrupted"}))
+    assert campaign(tmp_path, "--resume", "out", "--workers", "1").returncode == 0
+    assert len(answered(results)) == len(lines) == 3, "the first two were not played again"
+    for name in ("schedules", "history_sha256", "sentence"):
+        assert kept(results, "shop")[name] == whole[name], name

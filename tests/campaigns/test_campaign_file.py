@@ -16,6 +16,8 @@ from lockstorm.campaigns.campaign_file import (
     ZooEntry,
     read_campaign_file,
 )
+from lockstorm.search.search_plan import SearchRequest
+from tests.application.described import CREDITS, described
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -83,6 +85,42 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
     assert count_cases(read_campaign_file(file).entries[0]) == 3
 
 
+def test_an_entry_for_each_application(tmp_path: Path) -> None:
+    for name in ("shop", "mail"):
+        (tmp_path / name).mkdir()
+        described(tmp_path / name, CREDITS, "late", ("[app]", f'[app]\nname = "my {name}"'))
+    apps = 'app = ["shop/lockstorm-app.toml", "mail/lockstorm-app.toml"]'
+    file = written(tmp_path, f'[[explore]]\n{apps}\nschedules = 500\nfaults = "none"\nrequire = ["check"]\n')
+    first, second = read_campaign_file(file).entries
+    assert isinstance(first, SearchEntry) and [first.name, second.name] == ["my-shop", "my-mail"]
+    assert first.request == SearchRequest(
+        f"app:{tmp_path}/shop/lockstorm-app.toml", schedules=500, faults="none", require="check"
+    )
+    assert count_cases(first) == 3, "sessions of 50, 50, 50 and 50, of 200, and of 200"
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ("turns = 2", ":4: turns: a search of an application draws it"),
+        ("permits = 2", ":4: permits: a search of an application draws it"),
+        ('require = "chec"', "did you mean check?"),
+        ('faults = "pause-clent"', "did you mean pause-client?"),
+        ('app = "none.toml"', "Cannot overwrite a value"),
+        ("[[storm]]\napp = 'lockstorm-app.toml'", ":5: unknown key 'app' in [storm]"),
+        ("[[gate]]\npolicy = 'lockstorm.toml'", "lockstorm.toml:1: [[app]] lacks schedules, and searches for 60s then"),
+        ("[[gate]]\npolicy = 'timed.toml'", "timed.toml:1: [[app]] has time_limit: a budget of a campaign is a number"),
+    ],
+)
+def test_a_wrong_entry_of_an_application_is_refused(tmp_path: Path, keys: str, reason: str) -> None:
+    described(tmp_path, CREDITS, "late")
+    (tmp_path / "lockstorm.toml").write_text('[[app]]\nfile = "lockstorm-app.toml"\n')
+    (tmp_path / "timed.toml").write_text('[[app]]\nfile = "lockstorm-app.toml"\nschedules = 9\ntime_limit = "1min"\n')
+    with pytest.raises(UsageError) as refused:
+        read_campaign_file(written(tmp_path, f'[[explore]]\napp = "lockstorm-app.toml"\nschedules = 5\n{keys}\n'))
+    assert reason in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -90,7 +128,9 @@ def test_a_search_is_cut_into_cases(tmp_path: Path) -> None:
         ("[[explore\n", "it.toml"),
         ("[[explor]]\n", ":1: unknown key 'explor': did you mean explore?"),
         ('[[explore]]\nlock = "fair"\n', ":1: [[explore]] lacks schedules"),
-        ("[[explore]]\nschedules = 5\n", ":1: [[explore]] lacks a lock, an adapter or a plugin"),
+        ("[[explore]]\nschedules = 5\n", ":1: [[explore]] lacks a lock, an adapter, a plugin or an app"),
+        ("[[storm]]\ntrials = 5\n", ":1: [[storm]] lacks a lock, an adapter or a plugin"),
+        ('[[explore]]\napp = "no.toml"\nschedules = 5\n', ":2: there is no "),
         ('[[explore]]\nlock = "fiar"\nschedules = 5\n', "there is no lock called 'fiar': did you mean fair?"),
         ("[[explore]]\nlock = []\nschedules = 5\n", ":2: lock is empty"),
         ("[[explore]]\nlock = 3\nschedules = 5\n", ":2: lock has to be a text or a list of texts"),

@@ -3,6 +3,7 @@
 import dataclasses
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ from lockstorm.campaigns.campaign_case import CampaignCase, PieceAnswer, play_ca
 from lockstorm.campaigns.search_pieces import PieceSearch
 from lockstorm.search.explore import search_schedules
 from lockstorm.search.search_plan import SearchRequest, plan_search
+from lockstorm.servers.services import missing
+from tests.application.described import CREDITS, described
 from tests.helpers.searching import library_plan, search_json
 
 TIMES = ("elapsed_ms", "schedules_per_s")  # what a clock has measured
@@ -89,6 +92,18 @@ def test_a_search_of_a_library(lock: str, finds: bool) -> None:
     found = put_together(PieceSearch(dataclasses.replace(plan.request, workers=None), 50), 1)
     assert bool(found["found"]) == finds, found["sentence"]
     for name in ("schedules", "history_sha256", "found", "sentence", "exit"):
+        assert found[name] == alone[name], name
+
+
+@pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
+@pytest.mark.lengthy("starts a service for each session")
+@pytest.mark.parametrize(("mode", "finds"), [("late", False), ("early", True)])
+def test_a_search_of_an_application(tmp_path: Path, mode: str, finds: bool) -> None:
+    request = SearchRequest(f"app:{described(tmp_path, CREDITS, mode)}", schedules=100)
+    alone = search_json(plan_search(dataclasses.replace(request, workers=1)))
+    found = put_together(PieceSearch(request, 50), 1)
+    assert bool(found["found"]) == finds, found["sentence"]
+    for name in ("schedules", "history_sha256", "found", "sentence", "exit", "warnings"):
         assert found[name] == alone[name], name
 
 

@@ -263,6 +263,7 @@ PYTHON_ROOMS: dict[str, tuple[str, ...]] = {
         "trial",
     ),
     "campaigns": (
+        "application",
         "base",
         "gate",
         "locks",

@@ -2,23 +2,31 @@
 each. A key of an entry is an option of the command of that name, with _ in the place of -."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from lockstorm.application.application_file import read_application
 from lockstorm.base.errors import UsageError
 from lockstorm.base.option_fields import options_of
 from lockstorm.base.toml_table import TomlTable, read_toml
 from lockstorm.gate.gate_plan import plan_gate
 from lockstorm.gate.gate_policy import read_policy
 from lockstorm.locks import plugin
-from lockstorm.locks.adapter import PREFIX, is_adapter
-from lockstorm.locks.lock_names import lock_named
+from lockstorm.locks.adapter import PREFIX
+from lockstorm.locks.lock_names import APP_PREFIX, hosts_programs, is_application, lock_named
 from lockstorm.matrix.matrix import choose_cells
 from lockstorm.scenario.cells import CellKey
 from lockstorm.scenario.play import usual_time
-from lockstorm.search.search_plan import EXHAUSTIVE, OPTIONS_OF_LIBRARIES, SCHEDULES_MOST, SearchRequest, plan_search
+from lockstorm.search.search_plan import (
+    EXHAUSTIVE,
+    OPTIONS_OF_APPLICATIONS,
+    OPTIONS_OF_LIBRARIES,
+    SCHEDULES_MOST,
+    SearchRequest,
+    plan_search,
+)
 from lockstorm.storm.storm_plan import StormRequest, plan_storm
 from lockstorm.trial.settings import SEED_LIMIT, TrialSettings
 from lockstorm.zoo.zoo import FIXED_SCHEDULES_LEAST, Hunt
@@ -46,7 +54,7 @@ STORM_KEYS = ("faults", "trials", "longest", "bound", "work", "wait")
 SEARCH_KEYS = tuple(option.key for option in options_of(SearchRequest).values())
 KEYS = {
     "": ("explore", "matrix", "storm", "zoo", "gate"),
-    "explore": ("name", "lock", "adapter", "plugin", "cut", *SEARCH_KEYS),
+    "explore": ("name", "lock", "adapter", "plugin", "app", "cut", *SEARCH_KEYS),
     "matrix": ("name", "lock", "scenario", "store", "time", "repeat", "seed"),
     "storm": ("name", "lock", "adapter", "plugin", *STORM_KEYS, *TRIAL_KEYS),
     "zoo": ("name", "bug", "schedules", "fixed_schedules", "no_explore"),
@@ -56,7 +64,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class SearchEntry:
-    """A search of a C lock or of a library."""
+    """A search of a C lock, of a library or of an application."""
 
     name: str
     request: SearchRequest
@@ -162,18 +170,26 @@ def _name(table: TomlTable, default: str) -> str:
 
 
 def _locks(table: TomlTable, place: Path) -> list[tuple[str, str]]:
-    """The names of an entry and of a lock, for each lock that the table names."""
+    """The names of an entry and of what is tried, for each lock and application that the table names."""
     found = [(name, name) for name in table.texts("lock")]
     for adapter in table.texts("adapter"):
         path = str(place / adapter) if "/" in adapter and ":" not in adapter else adapter
         found.append((Path(adapter).name.replace(":", "-"), PREFIX + path))
     found += [(Path(path).stem, plugin.PREFIX + str(place / path)) for path in table.texts("plugin")]
+    found += [(_app_name(table, place / app), f"{APP_PREFIX}{place / app}") for app in table.texts("app")]
     if not found:
-        raise table.error(None, f"[[{table.kind}]] lacks a lock, an adapter or a plugin")
+        others = "an adapter, a plugin or an app" if "app" in KEYS[table.kind] else "an adapter or a plugin"
+        raise table.error(None, f"[[{table.kind}]] lacks a lock, {others}")
     if "name" not in table.values:
         return found
     name = _name(table, "")
     return [(name if len(found) == 1 else f"{name}-{each}", lock) for each, lock in found]
+
+
+def _app_name(table: TomlTable, file: Path) -> str:
+    """The application's own name, as a part of a file's name."""
+    application = table.checked("app", partial(read_application, file))
+    return "-".join(re.findall(r"[A-Za-z0-9]+", application.name)) or "app"
 
 
 # --- searches ---
@@ -187,16 +203,25 @@ def _searches(table: TomlTable, place: Path) -> Iterator[CampaignEntry]:
     if "schedules" not in chosen:
         raise table.error(None, "[[explore]] lacks schedules: its budget")
     for name, lock in _locks(table, place):
-        usual_cut = CUT_OF_LIBRARY if is_adapter(lock) else CUT_OF_LOCK
+        usual_cut = CUT_OF_LIBRARY if hosts_programs(lock) else CUT_OF_LOCK
         request = SearchRequest(lock, **chosen)
         if request.strategy == EXHAUSTIVE:
             raise table.error("strategy", "exhaustive goes from one schedule to the next: it cannot be cut into cases")
-        useless = [name for name in chosen if chosen[name] is not False and name not in OPTIONS_OF_LIBRARIES]
-        if is_adapter(lock) and useless:
-            key = options_of(SearchRequest)[useless[0]].key
-            raise table.error(key, f"{key}: a search of a library draws it, or has none")
+        _check_options(table, lock, chosen)
         table.checked(None, partial(plan_search, request))
         yield SearchEntry(name, request, table.number("cut", 1, SCHEDULES_MOST) or usual_cut)
+
+
+def _check_options(table: TomlTable, lock: str, chosen: Collection[str]) -> None:
+    """Raises UsageError, with its line, for an option that a search of programs has no use for."""
+    if not hosts_programs(lock):
+        return
+    allowed = OPTIONS_OF_APPLICATIONS if is_application(lock) else OPTIONS_OF_LIBRARIES
+    for name in chosen:
+        key = options_of(SearchRequest)[name].key
+        if table.values.get(key) is not False and name not in allowed:
+            what = "an application" if is_application(lock) else "a library"
+            raise table.error(key, f"{key}: a search of {what} draws it, or has none")
 
 
 # --- the others ---

@@ -11,6 +11,7 @@ runs/           the kept runs of policies
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -125,8 +126,11 @@ def resume_campaign(directory: Path) -> CampaignRun:
     found = read_campaign_result(directory)
     if found.state == "complete" and found.exit != Inconclusive.exit_status:
         raise UsageError(f"--resume {directory}: this campaign is complete")
-    place = Path(found.place)
-    return CampaignRun(read_campaign_file(directory / FILE, place), directory, place)
+    place, as_given = Path(found.place), Path(found.file).parent
+    if as_given.resolve() == place:  # a case is known by its paths, as they were written when it was played
+        place = as_given
+    campaign = replace(read_campaign_file(directory / FILE, place), file=Path(found.file))
+    return CampaignRun(campaign, directory, place.resolve())
 
 
 def read_campaign_result(directory: Path) -> CampaignResult:
