@@ -21,7 +21,7 @@ enum model {
     MODEL_REENTRANT_MUTEX, /* ... which may acquire again, and releases as often */
     MODEL_FENCED_MUTEX,    /* owner-mutex whose grants carry tokens, each larger than the one before */
     MODEL_SEMAPHORE,       /* several permits; anyone may give one back */
-    MODEL_REGISTER,        /* read, write, cas */
+    MODEL_REGISTER,        /* read, write, cas, add */
     MODEL_COUNT
 };
 

@@ -1,15 +1,16 @@
-/* A register: read, write, compare-and-set. Deciding this exactly is NP-complete, so it is a search with limits: the
- * just-in-time linearization of Lowe ("Testing for linearizability", 2017), breadth first. It walks through the events
- * and keeps all configurations that explain the events so far: the value, which firm operations under way are placed,
- * and how many free ones of each sort are used. An operation is placed at its return at the latest; before it, any
- * others that are under way may be placed. So memory grows with what is under way at a time, not with the length of the
- * history.
+/* A register: read, write, compare-and-set, add. Deciding this exactly is NP-complete, so it is a search with limits:
+ * the just-in-time linearization of Lowe ("Testing for linearizability", 2017), breadth first. It walks through the
+ * events and keeps all configurations that explain the events so far: the value, which firm operations under way are
+ * placed, and how many free ones of each sort are used. An operation is placed at its return at the latest; before it,
+ * any others that are under way may be placed. So memory grows with what is under way at a time, not with the length of
+ * the history.
  *
  * What the search leaves out, and why nothing is lost:
  *  - a free read changes nothing and need not be explained;
  *  - a read is placed as soon as the value fits: it changes nothing for the others;
  *  - a free write or cas is placed only directly before an operation that needs its value (a read, a cas): unseen, it
  *    need not happen;
+ *  - where there are adds, any free one may be what an add computes from, so it is placed before whatever is placed;
  *  - free operations of one sort (kind, value expected, value set) are alike, so they are counted;
  *  - a configuration that differs from another only in having used more free operations is dropped. */
 #include <assert.h>
@@ -65,6 +66,7 @@ struct register_search {
     uint64_t busy;
     struct sort *sorts;
     size_t sort_count, sort_room;
+    bool has_adds;
     struct uses uses;
     struct set now, next, seen;
 };
@@ -199,9 +201,17 @@ static bool uses_more(struct register_search *search, uint32_t list, uint32_t so
 
 /* --- placing --- */
 
+/* Does an operation of a kind, and what does it make of the value? */
+static bool register_takes(uint32_t kind, int64_t operand, int64_t from, int64_t *value) {
+    if (kind == OPERATION_READ) return *value == operand;
+    if (kind == OPERATION_ADD) return *value != OPERATION_NIL && !__builtin_add_overflow(*value, operand, value);
+    if (kind == OPERATION_CAS && *value != from) return false;
+    *value = operand;
+    return true;
+}
+
 static bool register_allows(const struct operation *operation, int64_t value) {
-    if (operation->kind == OPERATION_READ) return operation->value == value;
-    return operation->kind == OPERATION_WRITE || operation->from == value;
+    return register_takes(operation->kind, operation->value, operation->from, &value);
 }
 
 /* Places the reads under way that read the value. */
@@ -215,6 +225,7 @@ static void place_reads(const struct register_search *search, struct register_co
 
 /* Does any operation need the value? */
 static bool is_wanted(const struct register_search *search, const struct register_configuration *it, int64_t value) {
+    if (search->has_adds) return true;
     for (uint64_t left = search->busy & ~it->placed; left; left &= left - 1) {
         const struct operation *operation = in_slot(search, (unsigned)__builtin_ctzll(left));
         if (operation->kind != OPERATION_WRITE && register_allows(operation, value)) return true;
@@ -249,19 +260,17 @@ static void expand(struct register_search *search, const struct register_configu
         for (uint64_t left = search->busy & ~it.placed; left; left &= left - 1) {
             unsigned other = (unsigned)__builtin_ctzll(left);
             const struct operation *operation = in_slot(search, other);
-            if (!register_allows(operation, it.value)) continue;
             struct register_configuration then = it;
+            if (!register_takes(operation->kind, operation->value, operation->from, &then.value)) continue;
             then.placed |= (uint64_t)1 << other;
-            if (operation->kind != OPERATION_READ) then.value = operation->value;
             reached(search, then, slot);
         }
         for (uint32_t sort = 0; sort < search->sort_count; sort++) {
             const struct sort *free = &search->sorts[sort];
-            if (free->value == it.value || (free->kind == OPERATION_CAS && free->from != it.value)) continue;
-            if (use_count(&search->uses, it.used, sort) >= free->called || !is_wanted(search, &it, free->value))
-                continue;
             struct register_configuration then = it;
-            then.value = free->value;
+            if (!register_takes(free->kind, free->value, free->from, &then.value) || then.value == it.value) continue;
+            if (use_count(&search->uses, it.used, sort) >= free->called || !is_wanted(search, &it, then.value))
+                continue;
             if (!uses_more(search, it.used, sort, &then.used)) return;
             reached(search, then, slot);
         }
@@ -307,7 +316,7 @@ static void prune(struct register_search *search) {
 
 /* --- events --- */
 
-/* A write can always happen at its return. */
+/* A write can always happen at its return; so can an add, to a number. */
 static void register_violated(struct register_search *search, uint32_t index) {
     const struct operation *operation = &search->timeline->object->list[index];
     char why[240];
@@ -392,6 +401,8 @@ void linearizable_register(struct timeline *timeline, const struct linearizable_
     struct uses *uses = &search->uses;
     bool going = limits_more(limits, uses->pool, 0, uses->pool_room) && uses_settle(search, 0, &empty);
     set_add(search, &search->now, &first);
+    for (size_t each = 0; each < timeline->object->count; each++)
+        search->has_adds |= timeline->object->list[each].kind == OPERATION_ADD;
     for (uint32_t position = 0; going && position < timeline->length && !limits_late(limits); position++) {
         uint32_t event = timeline->events[position];
         if (event == TIMELINE_NOTHING) continue;

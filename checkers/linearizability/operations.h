@@ -18,6 +18,7 @@ enum operation_kind {
     OPERATION_READ,
     OPERATION_WRITE,
     OPERATION_CAS,
+    OPERATION_ADD, /* `value`, to whatever number is there; no format has it */
     OPERATION_KIND_COUNT
 };
 
@@ -27,7 +28,7 @@ enum operation_kind {
 /* An operation whose outcome is OUTCOME_REFUSED never happened; judging passes it over. Where holds are not owned, the
  * end of a hold's lease is one, too: a release that no process called. */
 struct operation {
-    int64_t value; /* token of a grant or renewal; what was read or written; what a cas sets */
+    int64_t value; /* token of a grant or renewal; what was read, written or added; what a cas sets */
     union {
         int64_t from;   /* what a cas expects */
         int64_t lapses; /* of a grant or renewal with a lease of known length: the first position at which the hold may

@@ -17,6 +17,7 @@ enum {
     APPLICATION_CHECKS = 24,
     APPLICATION_RESETS = 16,
     APPLICATION_HINTS = 32,
+    APPLICATION_SENT = WORKLOAD_THREADS_ALL * WORKLOAD_CALLS, /* requests of a schedule */
     REQUEST_TEXT = 1 << 14
 };
 
@@ -41,13 +42,31 @@ enum check_kind {
     CHECK_MOST,   /* ... at most its greatest */
     CHECK_TEXT,   /* ... is this text */
     CHECK_EMPTY,  /* there is no row */
+    CHECK_MODEL,  /* the answers of requests are those of one object: application_model.c */
 };
+
+/* What a request does to the object of a model. */
+enum model_effect { EFFECT_NONE, EFFECT_READ, EFFECT_ADD, EFFECT_WRITE };
+
+/* A number that requests read and change, and where their answers say what it is (docs/applications.md). */
+struct answer_model {
+    const char *name; /* "counter", "register" */
+    int64_t starts;
+    const char *field; /* of the JSON of an answer, "a.b" of an object in an object; "": the answer is the number */
+    enum model_effect effects[APPLICATION_REQUESTS]; /* of each request */
+    int64_t amounts[APPLICATION_REQUESTS];           /* EFFECT_ADD */
+    int64_t values[APPLICATION_SENT]; /* what the answers of a schedule say, by the request's number; ANSWER_SILENT */
+    bool has_value;                   /* an answer of a single request, before the first schedule, said one */
+};
+
+#define ANSWER_SILENT INT64_MIN
 
 struct application_check {
     enum check_kind kind;
     int node;
-    const char *text;  /* what the server is asked */
-    const char *right; /* the expression, or the text */
+    const char *text;          /* what the server is asked */
+    const char *right;         /* the expression, or the text */
+    struct answer_model model; /* CHECK_MODEL */
 };
 
 struct application_reset {
@@ -92,10 +111,12 @@ struct application {
 
     struct http_exchange exchanges[LIBRARY_CLIENTS][WORKLOAD_THREADS]; /* of requests that are under way */
     struct http_exchange control[LIBRARY_CLIENTS];                     /* of what is no call of a schedule */
-    int control_status[LIBRARY_CLIENTS];                               /* of its answer; 0: there was none */
+    struct http_answer control_answers[LIBRARY_CLIENTS];               /* its status is 0 if there was none */
     bool control_ended[LIBRARY_CLIENTS];                               /* without an answer that is HTTP/1.1 */
+    int numbers[LIBRARY_CLIENTS][WORKLOAD_THREADS];                    /* of their latest requests, in the schedule */
     bool wrong;                             /* what its file says cannot be so; the world's reason says what */
     int asked;                              /* requests that were sent in the schedule, or before it */
+    const char *undecided;                  /* why a model could not be judged; NULL: all were */
     struct application_findings last, kept; /* of schedules */
     struct application_wire wire;
     struct rule_findings warnings; /* of single requests, one after the other, before the first schedule */
@@ -131,6 +152,20 @@ bool application_empty(struct library_world *world);
 void application_draw(struct library_world *world, struct workload *workload, uint64_t seed);
 bool application_ask(struct library_world *world, int client, int thread);
 bool application_hear(struct library_world *world, int client);
+
+/* --- application_model.c --- */
+
+/* The schedule's answers are forgotten. */
+void application_models_begin(struct application *application);
+/* The request with this number in the schedule was answered with a status below 400. */
+void application_models_hear(struct application *application, int number, const struct http_answer *answer);
+/* A single request was, before the first schedule. False: what the file says of its answer is wrong. */
+bool application_models_try(struct library_world *world, const struct application_request *request,
+                            const struct http_answer *answer);
+/* Judges the answers of the schedule. `sentence`: which contradict each other; empty: none do. `event`: the world's, of
+ * the last of them. False: a limit was reached. */
+bool application_model_judge(const struct library_world *world, const struct application_check *check,
+                             char sentence[APPLICATION_SENTENCE], size_t *event);
 
 /* --- application_judge.c --- */
 

@@ -6,19 +6,24 @@
 
 /* {"name": text, "ready": target or "", "instances": [{"start": path, "port": N}],
  *  "requests": [{"name", "times", "method", "target", "head", "body"} or {"name", "times", "node", "text"}],
- *  "checks": [{"kind": "equals|least|most|text|empty", "node": N, "text": ..., "right": ...}],
+ *  "checks": [{"kind": "equals|least|most|text|empty", "node": N, "text": ..., "right": ...} or
+ *             {"kind": "model", "name": ..., "starts": N, "field": ...,
+ *              "effects": [{"request": ..., "effect": "reads|adds|writes", "amount": N}]}],
  *  "reset": [{"node": N, "text": ...}],
  *  "locks": [{"kind": "key|list|no-key|script|table", "pattern": ..., "action": "acquires|releases|extends|harmless",
  *             "owner": N, "lease": N}]}
  *
  * Nodes count from 0. What a user writes (lockstorm-app.toml) was checked before; here only what could do harm is. */
 
+enum { MODEL_NUMBER_MOST = 1000000000 }; /* as expressions have it */
+
 struct file_reader {
     char *reason;
     bool good;
 };
 
-static const char *const CHECKS[] = {"equals", "least", "most", "text", "empty", NULL};
+static const char *const CHECKS[] = {"equals", "least", "most", "text", "empty", "model", NULL};
+static const char *const EFFECTS[] = {"none", "reads", "adds", "writes", NULL};
 
 static void file_is_wrong(struct file_reader *reader, const char *what) {
     if (reader->good) snprintf(reader->reason, SEARCH_REASON, "the application's file: %s", what);
@@ -68,10 +73,36 @@ static void request_read(struct file_reader *reader, const json_t *from, struct 
     request->body = file_text(reader, from, "body");
 }
 
-static void check_read(struct file_reader *reader, const json_t *from, struct application_check *check) {
+static void model_read(struct file_reader *reader, const json_t *from, const struct application *application,
+                       struct answer_model *model) {
+    const json_t *each;
+    size_t at;
+    model->name = file_text(reader, from, "name");
+    model->starts = file_number(reader, from, "starts", -MODEL_NUMBER_MOST, MODEL_NUMBER_MOST);
+    model->field = file_text(reader, from, "field");
+    json_array_foreach(file_list(reader, from, "effects", APPLICATION_REQUESTS), at, each) {
+        const struct application_request *request =
+            application_request_named(application, file_text(reader, each, "request"));
+        int effect = call_word_find(EFFECTS, file_text(reader, each, "effect"));
+        if (!request || effect < 0) {
+            file_is_wrong(reader, "an effect of a model");
+            return;
+        }
+        model->effects[request - application->requests] = (enum model_effect)effect;
+        model->amounts[request - application->requests] =
+            file_number(reader, each, "amount", -MODEL_NUMBER_MOST, MODEL_NUMBER_MOST);
+    }
+}
+
+static void check_read(struct file_reader *reader, const json_t *from, const struct application *application,
+                       struct application_check *check) {
     int kind = call_word_find(CHECKS, file_text(reader, from, "kind"));
     if (kind < 0) file_is_wrong(reader, "a check's kind");
     check->kind = (enum check_kind)(kind < 0 ? 0 : kind);
+    if (check->kind == CHECK_MODEL) {
+        model_read(reader, from, application, &check->model);
+        return;
+    }
     check->node = file_number(reader, from, "node", 0, LIBRARY_NODES - 1);
     check->text = file_text(reader, from, "text");
     check->right = file_text(reader, from, "right");
@@ -104,7 +135,7 @@ static void lists_read(struct file_reader *reader, struct application *applicati
         application->request_count++;
     }
     json_array_foreach(file_list(reader, document, "checks", APPLICATION_CHECKS), at, each) {
-        check_read(reader, each, &application->checks[at]);
+        check_read(reader, each, application, &application->checks[at]);
         application->check_count++;
     }
     json_array_foreach(file_list(reader, document, "reset", APPLICATION_RESETS), at, each) {

@@ -154,9 +154,15 @@ bool application_checks_ask(struct library_world *world) {
     struct application *application = application_of(world);
     char sentence[APPLICATION_SENTENCE];
     application->last.count = 0;
+    application->undecided = NULL;
     for (int each = 0; each < application->check_count; each++) {
-        if (!check_ask(world, &application->checks[each], sentence)) return false;
-        if (sentence[0]) finding_add(application, APPLICATION_CHECK, sentence, world->event_count - 1);
+        const struct application_check *check = &application->checks[each];
+        size_t event = world->event_count - 1;
+        bool is_model = check->kind == CHECK_MODEL;
+        if (is_model && !application_model_judge(world, check, sentence, &event))
+            application->undecided = "the answers of its requests were too many to judge them by a model";
+        else if (!is_model && !check_ask(world, check, sentence)) return false;
+        if (sentence[0]) finding_add(application, APPLICATION_CHECK, sentence, event);
     }
     return true;
 }
@@ -209,7 +215,7 @@ static const char *nothing_measured(const struct library_world *world, const cha
     if (request_counts_of(world, NULL).ok == 0) return "no request was answered with a status below 400";
     if (application_of(world)->wire.executed == 0) return "no instance asked its servers anything";
     if (waits && !world->stopped) return "it was cut short while a request was not answered: it has too many steps";
-    return NULL;
+    return application_of(world)->undecided;
 }
 
 void application_judge(struct library_world *world, const struct search_settings *settings,

@@ -70,7 +70,7 @@ static struct span request_write(const struct application_request *request, int 
 
 static bool control_begin(struct library_world *world, int number, struct span request) {
     struct application *application = application_of(world);
-    application->control_status[number] = 0;
+    application->control_answers[number].status = 0;
     application->control_ended[number] = false;
     http_exchange_close(&application->control[number]);
     bool begun = http_exchange_begin(&application->control[number], application->ports[number], request);
@@ -84,7 +84,7 @@ static int control_await(struct library_world *world, int number, int64_t limit_
     bool answered = library_drain(world, number, limit_ms);
     http_exchange_close(&application_of(world)->control[number]);
     world->clients[number].control = 0;
-    return answered ? application_of(world)->control_status[number] : 0;
+    return answered ? application_of(world)->control_answers[number].status : 0;
 }
 
 /* --- an instance begins --- */
@@ -164,6 +164,7 @@ static bool resets_make(struct library_world *world) {
 static bool data_reset(struct library_world *world) {
     library_servers_flush(world);
     application_of(world)->asked = 0;
+    application_models_begin(application_of(world));
     return resets_make(world);
 }
 
@@ -197,6 +198,8 @@ static bool instance_warm_up(struct library_world *world, int number) {
         if (world->search.reason[0]) return false;
         if (status < ANSWERED_FROM || status >= FAILED_FROM)
             return request_alone_failed(world, number, request->name, status);
+        if (status < REFUSED_FROM && !application_models_try(world, request, &application->control_answers[number]))
+            return false;
         if (!data_reset(world)) return false;
     }
     return true;
@@ -355,6 +358,7 @@ bool application_ask(struct library_world *world, int client, int thread) {
     library_ask_note(world, client, thread, &call);
     application_wire_asked(&application->wire, client, thread, request->name);
     application->asked++;
+    application->numbers[client][thread] = application->asked;
     if (request->way == REQUEST_SERVER) return server_ask(world, client, thread, request);
     struct http_exchange *exchange = &application->exchanges[client][thread];
     http_exchange_close(exchange);
@@ -395,6 +399,9 @@ static bool thread_hear(struct library_world *world, int client, int thread) {
     if (progress == HTTP_WAITS) return false;
     answer_describe(&exchange->answer, text);
     enum outcome outcome = progress == HTTP_DONE ? outcome_of_status(exchange->answer.status) : OUTCOME_UNKNOWN;
+    if (outcome == OUTCOME_OK)
+        application_models_hear(application_of(world), application_of(world)->numbers[client][thread],
+                                &exchange->answer);
     if (world->clients[client].threads[thread].asked)
         answer_add(world, client, thread, outcome, progress == HTTP_DONE ? text : "the connection ended");
     http_exchange_close(exchange);
@@ -410,8 +417,9 @@ bool application_hear(struct library_world *world, int client) {
     if (control->fd < 0 || !world->clients[client].control) return any;
     enum http_progress progress = http_exchange_hear(control);
     if (progress == HTTP_WAITS) return any;
-    application->control_status[client] = progress == HTTP_DONE ? control->answer.status : 0;
-    application->control_ended[client] = application->control_status[client] == 0;
+    application->control_answers[client] = control->answer;
+    if (progress != HTTP_DONE) application->control_answers[client].status = 0;
+    application->control_ended[client] = application->control_answers[client].status == 0;
     world->clients[client].control = 0;
     return true;
 }

@@ -55,21 +55,27 @@ void http_exchange_close(struct http_exchange *exchange) {
 /* The status line and the head come with the first message of an answer. */
 static void answer_begin(struct http_exchange *exchange, struct span bytes) {
     struct http_answer *answer = &exchange->answer;
-    const char *end = memmem(bytes.bytes, bytes.length, "\r\n\r\n", 4);
     bool is_http = bytes.length >= STATUS_AT + STATUS_BYTES && memcmp(bytes.bytes, "HTTP/1.", 7) == 0;
     for (size_t at = STATUS_AT; is_http && at < STATUS_AT + STATUS_BYTES; at++) {
         is_http = bytes.bytes[at] >= '0' && bytes.bytes[at] <= '9';
         answer->status = is_http ? 10 * answer->status + (bytes.bytes[at] - '0') : 0;
     }
-    size_t body = end ? (size_t)(bytes.bytes + bytes.length - (end + 4)) : 0;
-    if (body >= sizeof answer->body) body = sizeof answer->body - 1;
-    if (body > 0) memcpy(answer->body, end + 4, body);
     exchange->has_begun = true;
 }
 
+static void body_add(struct http_answer *answer, struct span data) {
+    size_t room = sizeof answer->body - 1 - answer->length;
+    if (data.length > room) data.length = room;
+    if (data.length > 0) memcpy(answer->body + answer->length, data.bytes, data.length);
+    answer->length += data.length;
+}
+
 static void messages_take(struct http_exchange *exchange) {
-    for (; exchange->bytes.count > 0; byte_queue_drop(&exchange->bytes))
-        if (!exchange->has_begun) answer_begin(exchange, byte_queue_first(&exchange->bytes));
+    for (; exchange->bytes.count > 0; byte_queue_drop(&exchange->bytes)) {
+        bool is_first = !exchange->has_begun;
+        if (is_first) answer_begin(exchange, byte_queue_first(&exchange->bytes));
+        body_add(&exchange->answer, http1_reply_data(byte_queue_first(&exchange->bytes), is_first));
+    }
 }
 
 enum http_progress http_exchange_hear(struct http_exchange *exchange) {

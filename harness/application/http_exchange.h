@@ -4,11 +4,12 @@
 
 #include "harness/library_service/byte_queue.h"
 
-enum { HTTP_BODY = 128 };
+enum { HTTP_BODY = 8192 };
 
 struct http_answer {
     int status;           /* 200, 404, ...; 0: it is no HTTP */
-    char body[HTTP_BODY]; /* its beginning, of chunks with the size of the first one */
+    char body[HTTP_BODY]; /* its beginning; ends with a NUL */
+    size_t length;        /* of what `body` has of it */
 };
 
 struct http_exchange {

@@ -80,6 +80,22 @@ enum message_found http1_reply_find(struct format_state *state, struct span byte
     return body < 0 ? MESSAGE_BROKEN : up_to(head.length + (size_t)body, bytes, message);
 }
 
+/* The data of the chunk that these bytes begin with; no bytes: they begin with none. */
+static struct span chunk_data(struct span bytes) {
+    const char *line_end = memmem(bytes.bytes, bytes.length, EMPTY_LINE, LINE_END);
+    long size = line_end ? number_at(bytes, 16) : -1;
+    size_t begin = line_end ? (size_t)(line_end - bytes.bytes) + LINE_END : bytes.length;
+    bool is_whole = size >= 0 && (size_t)size <= bytes.length - begin;
+    return (struct span){bytes.bytes + begin, is_whole ? (size_t)size : 0};
+}
+
+struct span http1_reply_data(struct span message, bool is_first) {
+    if (!is_first) return chunk_data(message);
+    struct span head = head_of(message);
+    struct span rest = {message.bytes + head.length, message.length - head.length};
+    return field_value(head, "transfer-encoding:").length > 0 ? chunk_data(rest) : rest;
+}
+
 bool http1_reply_has_length(struct span bytes) {
     struct span head = head_of(bytes);
     return field_value(head, "content-length:").length > 0 || field_value(head, "transfer-encoding:").length > 0;

@@ -56,6 +56,8 @@ extern const struct message_format POSTGRES_REQUEST_FORMAT, POSTGRES_REPLY_FORMA
  * speak. */
 enum message_found http1_request_find(struct span bytes, struct queued_message *message);
 enum message_found http1_reply_find(struct format_state *state, struct span bytes, struct queued_message *message);
+/* What a message of an answer, its first one or a later one, has of the body. */
+struct span http1_reply_data(struct span message, bool is_first);
 /* Whether the head of an answer, with which the bytes begin, says where the answer ends. If not, the end of the
  * connection ends it. */
 bool http1_reply_has_length(struct span bytes);

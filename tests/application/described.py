@@ -25,6 +25,29 @@ times = 3
 sql = "select remaining from users where id = 1"
 equals = "10 - consume.ok"
 """
+COUNTED = """[[check]]
+model = "counter"
+starts = 10
+add = {{ consume = -1 }}
+answer = "remaining"
+"""
+VALUE = """
+[[request]]
+name = "put"
+http = "PUT /resources/1"
+body = "{{number}}"
+times = 1
+[[request]]
+name = "show"
+http = "GET /resources/1"
+times = 3
+[[check]]
+model = "register"
+starts = 10
+writes = ["put"]
+reads = ["show"]
+answer = "data.remaining"
+"""
 WORKERS = """
 [app]
 command = [{python}, "{services}/workers.py"]

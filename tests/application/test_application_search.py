@@ -1,12 +1,13 @@
 """Searches of small services, wrong and right: what is found, why, and that the same seed finds it again."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.application.described import CREDITS, WORKERS, described, searched
+from tests.application.described import COUNTED, CREDITS, VALUE, WORKERS, described, searched
 from tests.helpers.support import lockstorm
 
 pytestmark = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
@@ -29,6 +30,33 @@ def test_a_lost_update_is_found_with_its_cause(tmp_path: Path, mode: str) -> Non
     told = [line.what for line in result.found.story]
     assert sum("writes postgres users id=1: UPDATE users SET remaining" in line for line in told) >= 2
     assert any("commits its transaction" in line for line in told)
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+def test_answers_that_contradict_each_other_are_found_where_the_data_are_right(tmp_path: Path) -> None:
+    data_only = searched(described(tmp_path, CREDITS, "after"), schedules=60)
+    assert data_only.exit == 0, "it subtracts in one statement: nothing is lost"
+    result = searched(described(tmp_path, CREDITS + COUNTED, "after"), schedules=60)
+    assert result.exit == 1 and result.found and result.found.violates == ["check"]
+    same = re.search(r"was answered (\d), and request \d \(consume\) was answered (\d): no order", result.sentence)
+    assert same and same[1] == same[2], result.sentence
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+def test_answers_of_its_right_twin_are_not_accused(tmp_path: Path) -> None:
+    """Faults leave requests of unknown outcome, which may take effect late."""
+    result = searched(described(tmp_path, CREDITS + COUNTED, "returning"), schedules=60, faults="usual")
+    assert result.exit == 0, result.sentence
+    assert sum(result.injected.values()) > 5
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+def test_a_value_that_an_instance_remembers_is_an_answer_of_the_past(tmp_path: Path) -> None:
+    text = CREDITS.partition("[[request]]")[0] + VALUE
+    wrong = searched(described(tmp_path, text, "cached"), schedules=60)
+    assert wrong.exit == 1 and "no order explains this of a register that begins with 10" in wrong.sentence
+    right = searched(described(tmp_path, text, "late"), schedules=40, faults="usual")
+    assert right.exit == 0, right.sentence
 
 
 @pytest.mark.lengthy("searches some tens of schedules of a service")

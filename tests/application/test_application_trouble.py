@@ -15,6 +15,8 @@ from tests.helpers.support import lockstorm
 need_postgres = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
 
 CHECK = '[[check]]\nsql = "select remaining from users where id = 1"\nequals = "10 - consume.ok"'
+COUNTER = '[[check]]\nmodel = "counter"\nstarts = 10\n'
+JOB = f'times = 3\n[[request]]\nname = "job"\nsql = "select 1"\n{COUNTER}add = {{ job = 1 }}'
 HTTP = 'http = "POST /resources/1/consume"'
 SCRIPT = '[locks]\nscripts = [{ sha1 = "c3", does = "releases" }]\n[[check]]'
 WRONG = {  # what is replaced, by what, and words of the message
@@ -32,6 +34,18 @@ WRONG = {  # what is replaced, by what, and words of the message
     "no check": (CHECK, "", "[[check]]: from 1"),
     "no command": ("command = ", "commands = ", "unknown key 'commands' in [app]: did you mean command?"),
     "lock": ("[[check]]", SCRIPT, "40 hexadecimal digits"),
+    "model": (CHECK, '[[check]]\nmodel = "lamp"', "there is no model of answers called 'lamp'"),
+    "no add": (CHECK, COUNTER, "a counter needs the requests that change it, as in add = { consume = -1 }"),
+    "add": (CHECK, COUNTER + "add = { eat = -1 }", ":16: eat: there is no such request; there are consume"),
+    "amount": (CHECK, COUNTER + "add = { consume = 1.5 }", ":16: add: 1.5 has to be a whole number"),
+    "reads": (CHECK, COUNTER + 'add = { consume = 1 }\nreads = ["consume"]', ":17: consume is named twice"),
+    "reads what": (CHECK, COUNTER + "add = { consume = 1 }\nreads = 1", ":17: reads has to be a list of requests"),
+    "foreign": (CHECK, COUNTER + 'writes = ["consume"]', "writes is not a key of a check with model = 'counter'"),
+    "both": (CHECK, COUNTER + 'sql = "select 1"', "sql is not a key of a check with model = 'counter'"),
+    "alone": (CHECK, CHECK + "\nstarts = 10", ":16: starts belongs to a check with model"),
+    "writes": (CHECK, '[[check]]\nmodel = "register"\nwrites = ["consume"]', "consume has to write {number}"),
+    "answer": (CHECK, COUNTER + 'add = { consume = 1 }\nanswer = "a..b"', ":17: answer 'a..b' has to be a key"),
+    "sent": ("times = 3", JOB, "job has no answer: a model judges requests with http"),
     "reset": ("[[request]]", '[reset]\nmysql = "x"\n[[request]]', "unknown key 'mysql' in [reset]"),
 }
 
@@ -55,6 +69,7 @@ BEFORE = (
 )
 HOLIDAY = "instance 1 answered the request consume, alone, with 500; it said last: the database is on holiday"
 RESET = '[reset]\npostgres = "update nothing set x = 1"\n[[request]]'
+SILENT = """the answer of the request consume, alone, has no whole number at left: {"remaining": 9}"""
 # What is replaced in a file that is right, by what; the exit status, and words of the sentence.
 TROUBLE = {
     "ends": (
@@ -67,6 +82,7 @@ TROUBLE = {
     "check": ("10 - consume.ok", "9 - consume.ok", 2, BEFORE),
     "expression": ("10 - consume.ok", "10 - (consume.ok", 2, "at letter 17 of '10 - (consume.ok': ) is missing"),
     "statement": ("select remaining", "select nothing", 2, 'column "nothing" does not exist'),
+    "answers": ("[[check]]", COUNTER + 'add = { consume = -1 }\nanswer = "left"\n[[check]]', 2, SILENT),
     "setup": ("[[request]]", RESET, 2, 'relation "nothing" does not exist'),
 }
 

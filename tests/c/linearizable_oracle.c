@@ -7,9 +7,9 @@
  * owner have, a hold may end by itself between two operations, once the acquires that it consists of were answered.
  * Half of the histories are what a correct object did, some of them with one thing changed; half are arbitrary, or of
  * fenced-mutex such that little room is left for tokens that are not known. A quarter has leases of known length, a
- * quarter renewals that state tokens, a quarter refusals that say that the lock was lost. Of the first two, where
- * something is ambiguous the checker doubts for the lock: it finds no violation that the definition does not find, and
- * none earlier.
+ * quarter renewals that state tokens, a quarter refusals that say that the lock was lost; half of a register's have
+ * adds. Of the first two, where something is ambiguous the checker doubts for the lock: it finds no violation that the
+ * definition does not find, and none earlier.
  *
  * Each history is also judged with less memory than that takes.
  *
@@ -29,7 +29,7 @@ enum {
     OPERATIONS = 11,
     LONG = 24,
     PROCESSES = 4,
-    LONG_MEMORY = 64 << 20,
+    MEMORY_MOST = 64 << 20, /* what no search needs that ends */
     FIRST_TOKEN = 10,
     TOKENS = 18,
     VALUES = 3,
@@ -47,8 +47,8 @@ struct trial {
     uint32_t most; /* operations: OPERATIONS or LONG */
     uint32_t count, clock, processes, permits;
     enum model model;
-    bool leases, timed, renews, loses;
-    struct random extra; /* draws what these three need, so that the histories without them stay as they were */
+    bool leases, timed, renews, loses, adds;
+    struct random extra; /* draws what the last four need, so that the histories without them stay as they were */
     bool dense; /* tokens follow each other closely, and much is ambiguous: what an unknown grant took is tight */
     struct random random;
     int open[PROCESSES];      /* the operation under way, -1 */
@@ -63,6 +63,15 @@ struct trial {
 
 static uint32_t below(struct trial *trial, uint32_t limit) {
     return (uint32_t)random_below(&trial->random, limit);
+}
+
+static uint32_t below_extra(struct trial *trial, uint32_t limit) {
+    return (uint32_t)random_below(&trial->extra, limit);
+}
+
+/* Of a register its value, which is a number where something is added. */
+static int64_t first_token(const struct trial *trial) {
+    return trial->model == MODEL_REGISTER && !trial->adds ? OPERATION_NIL : 0;
 }
 
 /* --- the models, as they are defined --- */
@@ -103,6 +112,8 @@ static bool owner_step(const struct trial *trial, struct model_state *state, con
 static bool register_step(struct model_state *state, const struct operation *operation) {
     if (operation->kind == OPERATION_READ) return operation->value == state->token;
     if (operation->kind == OPERATION_CAS && operation->from != state->token) return false;
+    if (operation->kind == OPERATION_ADD)
+        return state->token != OPERATION_NIL && (state->token += operation->value, true);
     state->token = operation->value;
     return true;
 }
@@ -131,7 +142,8 @@ static bool may_be_next(const struct trial *trial, unsigned placed, uint32_t nex
 
 static unsigned state_number(const struct trial *trial, const struct model_state *state) {
     bool counts = trial->model == MODEL_FENCED_MUTEX || trial->model == MODEL_REGISTER;
-    int number = counts ? (int)(state->token == OPERATION_NIL ? 31 : state->token) : state->depth;
+    int64_t least = trial->adds ? -OPERATIONS : 0; /* each add takes one away, at most */
+    int number = counts ? (int)(state->token == OPERATION_NIL ? 31 : state->token - least) : state->depth;
     return (unsigned)((state->owner + 1) * 512 + number * 16 + state->until);
 }
 
@@ -189,7 +201,7 @@ static uint32_t first_fault(struct trial *trial) {
         for (uint32_t each = 0; each < trial->count; each++) returns |= trial->list[each].end == prefix;
         if (!returns) continue;
         trial->searches++;
-        struct model_state state = {.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
+        struct model_state state = {.owner = -1, .token = first_token(trial)};
         if (!explain(trial, 0, state, prefix)) return prefix;
     }
     return 0;
@@ -217,6 +229,11 @@ static void call(struct trial *trial, uint32_t process) {
                                     .called_at = trial->clock,
                                     .value = some_value(trial, kind),
                                     .from = kind == OPERATION_CAS ? (int64_t)below(trial, VALUES) : OPERATION_NIL};
+    if (trial->adds && below_extra(trial, 2)) {
+        operation->kind = OPERATION_ADD;
+        operation->from = OPERATION_NIL;
+        operation->value--; /* -1 to 1 */
+    }
     trial->happened[trial->count] = false;
     trial->ended[trial->count] = 0;
     trial->open[process] = (int)trial->count++;
@@ -311,8 +328,9 @@ static void make(struct trial *trial) {
     trial->permits = 1 + below(trial, 3);
     trial->doubt = below(trial, 7);
     trial->leases = model_is_owned(trial->model) && below(trial, 2);
+    trial->adds = trial->model == MODEL_REGISTER && below_extra(trial, 2);
     memset(trial->holds, 0, sizeof trial->holds);
-    trial->state = (struct model_state){.owner = -1, .token = trial->model == MODEL_REGISTER ? OPERATION_NIL : 0};
+    trial->state = (struct model_state){.owner = -1, .token = first_token(trial)};
     memset(trial->open, 0xff, sizeof trial->open);
     if (trial->dense && !honest) {
         make_tight(trial);
@@ -325,9 +343,11 @@ static void make(struct trial *trial) {
         call(trial, process);
         trial->open[process] = -1;
         trial->doubt = trial->dense ? 0 : below(trial, 2);
-        trial->list[trial->count - 1].kind =
-            trial->model == MODEL_REGISTER ? OPERATION_WRITE + (uint8_t)below(trial, 2) : (uint8_t)below(trial, 2);
-        if (trial->dense && trial->list[trial->count - 1].kind == OPERATION_ACQUIRE) trial->holds[process] = true;
+        struct operation *stray = &trial->list[trial->count - 1];
+        uint8_t other = (uint8_t)below(trial, 2);
+        if (stray->kind != OPERATION_ADD)
+            stray->kind = trial->model == MODEL_REGISTER ? OPERATION_WRITE + other : other;
+        if (trial->dense && stray->kind == OPERATION_ACQUIRE) trial->holds[process] = true;
     }
     for (uint32_t steps = 0; steps < 6 * trial->most; steps++) {
         uint32_t process = below(trial, trial->processes);
@@ -344,10 +364,6 @@ static void make(struct trial *trial) {
         }
     }
     for (uint32_t changes = below(trial, 3); changes > 0; changes--) change_one_thing(trial);
-}
-
-static uint32_t below_extra(struct trial *trial, uint32_t limit) {
-    return (uint32_t)random_below(&trial->extra, limit);
 }
 
 /* Leases of known length, tokens of renewals and losses, in a history that is made. */
@@ -401,7 +417,7 @@ static void decide(struct trial *trial, bool keep_all, uint64_t memory_bytes, st
     struct concurrent_object object = {.list = trial->list, .count = trial->count, .clock = trial->clock};
     struct linearizable_settings settings = {.model = trial->model,
                                              .permits = trial->permits,
-                                             .initial = OPERATION_NIL,
+                                             .initial = first_token(trial),
                                              .leases = trial->leases,
                                              .keep_all = keep_all};
     limits_begin(limits, memory_bytes, 0);
@@ -434,13 +450,12 @@ static bool is_evidence(const struct trial *trial, const struct linearizable_res
 static bool agree(struct trial *trial, uint64_t number, uint64_t *violated) {
     struct limits limits;
     struct linearizable_result result, full;
-    uint64_t memory_bytes = trial->most == LONG ? LONG_MEMORY : 0;
-    decide(trial, false, memory_bytes, &limits, &result);
+    decide(trial, false, MEMORY_MOST, &limits, &result);
     uint64_t left = limits.used;
     bool limited = is_limited(trial, limits.peak);
     uint32_t said = result.status == VERDICT_VIOLATED ? result.prefix : 0, fault;
     if (trial->most == LONG) {
-        decide(trial, true, memory_bytes, &limits, &full);
+        decide(trial, true, MEMORY_MOST, &limits, &full);
         if (full.status == VERDICT_INCONCLUSIVE) return true;
         fault = full.status == VERDICT_VIOLATED ? full.prefix : 0;
     } else {

@@ -21,6 +21,13 @@ static void same_check(const struct byte_queue *one, const struct byte_queue *ot
         if (one->messages[each].length != other->messages[each].length) abort();
 }
 
+/* What an answer by HTTP has of its body lies within the message. */
+static void data_check(struct span message, bool is_first) {
+    struct span data = http1_reply_data(message, is_first);
+    if (data.length > message.length || data.bytes < message.bytes) abort();
+    if (data.bytes + data.length > message.bytes + message.length) abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct message_format *const FORMATS[] = {
         &RESP_REQUEST_FORMAT,     &RESP_REPLY_FORMAT,     &GRPC_REQUEST_FORMAT,      &GRPC_REPLY_FORMAT,
@@ -38,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lengths_check(&whole);
     lengths_check(&cut);
     if (format->title != GRPC_REPLY_FORMAT.title) same_check(&whole, &cut);
+    for (int is_first = 0; is_first < 2; is_first++) data_check(byte_queue_first(&whole), is_first);
     while (cut.count > 0) byte_queue_drop(&cut), lengths_check(&cut);
     byte_queue_end(&whole);
     lengths_check(&whole);

@@ -122,6 +122,7 @@ C_ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "checkers/rules": (("harness/recogniser/wire_event.h",), ()),
     "harness/application": (
         (
+            "checkers/linearizability",
             "checkers/rules",
             "harness/recogniser/recogniser.h",
             "harness/library",

@@ -2,13 +2,14 @@
 which servers it uses, what is sent to it, and what must be so at the end."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from lockstorm.application.answer_model import MODEL_KEYS, ModelChoice, read_model
 from lockstorm.base.errors import UsageError
 from lockstorm.base.toml_table import TomlTable, read_toml
 
@@ -32,7 +33,7 @@ KEYS = {
     "servers.postgres": ("setup", "database", "user"),
     "reset": ("redis", "postgres"),
     "request": ("name", "http", "headers", "json", "body", "redis", "sql", "times"),
-    "check": ("sql", "redis", "equals", "at_least", "at_most", "text", "empty"),
+    "check": ("sql", "redis", "equals", "at_least", "at_most", "text", "empty", *MODEL_KEYS),
 }
 Service = Literal["redis", "postgres"]
 ASKED_BY: Mapping[str, Service] = {"sql": "postgres", "redis": "redis"}  # the key of a request or check
@@ -74,6 +75,8 @@ class RequestChoice:
 
 @dataclass(frozen=True)
 class CheckChoice:
+    """What a server is asked for, and what is right."""
+
     asked: Asked
     kind: str  # as application_file.c has it
     right: str  # the expression, or the text
@@ -107,7 +110,7 @@ class Application:
     resets: tuple[Asked, ...] = ()
     hints: tuple[LockHint, ...] = ()
     requests: tuple[RequestChoice, ...] = ()
-    checks: tuple[CheckChoice, ...] = ()
+    checks: tuple[CheckChoice | ModelChoice, ...] = ()
 
 
 def read_application(file: Path) -> Application:
@@ -148,7 +151,7 @@ def read_application(file: Path) -> Application:
         resets=_resets(top.table("reset"), services),
         hints=_hints(top.table("locks")),
         requests=requests,
-        checks=_checks(top, services, [each.name for each in requests]),
+        checks=_checks(top, services, requests),
     )
 
 
@@ -327,20 +330,29 @@ def _asked(table: TomlTable, key: str, services: tuple[Service, ...]) -> Asked:
 # --- [[check]] ---
 
 
-def _checks(top: TomlTable, services: tuple[Service, ...], requests: list[str]) -> tuple[CheckChoice, ...]:
+def _checks(
+    top: TomlTable, services: tuple[Service, ...], requests: Sequence[RequestChoice]
+) -> tuple[CheckChoice | ModelChoice, ...]:
     tables = top.tables("check")
     if not 1 <= len(tables) <= CHECKS_MOST:
         raise top.error(
             "check" if tables else None, f"[[check]]: from 1 to {CHECKS_MOST} say what must be so at the end"
         )
-    return tuple(_check(table, services, requests) for table in tables)
+    names = [each.name for each in requests]
+    asked = {each.name: each.target + each.body if each.method else None for each in requests}
+    return tuple(
+        read_model(table, asked) if "model" in table.values else _check(table, services, names) for table in tables
+    )
 
 
 def _check(table: TomlTable, services: tuple[Service, ...], requests: list[str]) -> CheckChoice:
     asks = [key for key in ASKED_BY if key in table.values]
     if len(asks) != 1:
-        raise table.error(None, "a check has one of sql and redis")
+        raise table.error(None, "a check has one of sql, redis and model")
     asked = _asked(table, asks[0], services)
+    for key in MODEL_KEYS:
+        if key in table.values:
+            raise table.error(key, f'{key} belongs to a check with model = "counter" or "register"')
     ways = [key for key in (*KINDS, "empty") if key in table.values]
     if len(ways) != 1:
         raise table.error(None, f"a check has one of {', '.join(KINDS)} and empty = true")

@@ -2,12 +2,18 @@
 application_file.c reads."""
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lockstorm.application.application_file import ADDRESSES, Application, Asked, CheckChoice, RequestChoice
+from lockstorm.application.answer_model import ModelChoice
+from lockstorm.application.application_file import (
+    ADDRESSES,
+    Application,
+    Asked,
+    CheckChoice,
+    RequestChoice,
+)
 from lockstorm.base.atomic_file import write_json, write_text
 from lockstorm.process.process import Sandbox
 
@@ -50,15 +56,18 @@ def _document(application: Application, instances: list[dict[str, Any]]) -> dict
             return said | asked(each.asked)
         return said | {name: getattr(each, name) for name in ("method", "target", "head", "body")}
 
-    def checks(given: Iterable[CheckChoice]) -> list[dict[str, Any]]:
-        return [{"kind": each.kind, "right": each.right, **asked(each.asked)} for each in given]
+    def check(each: CheckChoice | ModelChoice) -> dict[str, Any]:
+        if isinstance(each, CheckChoice):
+            return {"kind": each.kind, "right": each.right, **asked(each.asked)}
+        effects = [{"request": name, "effect": effect, "amount": amount} for name, effect, amount in each.effects]
+        return {"kind": "model", "name": each.name, "starts": each.starts, "field": each.answer, "effects": effects}
 
     return {
         "name": application.name,
         "ready": application.ready,
         "instances": instances,
         "requests": [request(each) for each in application.requests],
-        "checks": checks(application.checks),
+        "checks": [check(each) for each in application.checks],
         "reset": [asked(each) for each in application.resets],
         "locks": [asdict(each) for each in application.hints],
     }

@@ -1,5 +1,6 @@
 """A service that subtracts credits, right or wrong by $MODE: none (no lock), early (the lock ends before the commit),
-late, row (the row is locked), broken (500)."""
+late, row (the row is locked), after (subtracts in one statement, and looks then what is left), returning, cached (its
+value is answered from memory), broken."""
 
 import json
 import os
@@ -11,9 +12,18 @@ import redis
 
 MODE = os.environ["MODE"]
 keys = redis.Redis.from_url(os.environ["REDIS_URL"])
+cached: dict[str, int] = {}
 
 
 def consume(cursor: "psycopg2.extensions.cursor") -> int:
+    if MODE in ("after", "returning"):
+        returning = " RETURNING remaining" if MODE == "returning" else ""
+        cursor.execute("UPDATE users SET remaining = remaining - 1 WHERE id = 1" + returning)
+    if MODE == "after":
+        cursor.connection.commit()
+        cursor.execute("SELECT remaining FROM users WHERE id = 1")
+    if MODE in ("after", "returning"):
+        return int(cursor.fetchone()[0])
     cursor.execute("SELECT remaining FROM users WHERE id = 1" + (" FOR UPDATE" if MODE == "row" else ""))
     remaining = int(cursor.fetchone()[0])
     cursor.execute("UPDATE users SET remaining = %s WHERE id = 1", (remaining - 1,))
@@ -32,7 +42,24 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def do_GET(self) -> None:
-        self.answer(200, {})
+        if self.path == "/health":
+            return self.answer(200, {})
+        if MODE != "cached" or "remaining" not in cached:
+            database = psycopg2.connect(os.environ["DATABASE_URL"])
+            with database, database.cursor() as cursor:
+                cursor.execute("SELECT remaining FROM users WHERE id = 1")
+                cached["remaining"] = int(cursor.fetchone()[0])
+            database.close()
+        return self.answer(200, {"data": cached})
+
+    def do_PUT(self) -> None:
+        remaining = int(self.rfile.read(int(self.headers["Content-Length"])))
+        database = psycopg2.connect(os.environ["DATABASE_URL"])
+        with database, database.cursor() as cursor:
+            cursor.execute("UPDATE users SET remaining = %s WHERE id = 1", (remaining,))
+        database.close()
+        cached["remaining"] = remaining
+        return self.answer(204, {})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
