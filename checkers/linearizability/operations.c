@@ -45,7 +45,7 @@ const char *const EVENT_TYPE[] = {"invoke", "ok", "fail", "info", NULL};
 
 const char *operation_kind_name(enum operation_kind kind) {
     static const char *const names[OPERATION_KIND_COUNT] = {"acquire", "release", "renew", "refused renewal or release",
-                                                            "read",    "write",   "cas", "add"};
+                                                            "read",    "write",   "cas",   "add"};
     return names[kind];
 }
 

@@ -21,8 +21,9 @@ enum {
     REQUEST_TEXT = 1 << 14
 };
 
-/* Where a request goes: to the port of an instance, or to a server, from which an instance takes it. */
-enum request_way { REQUEST_HTTP, REQUEST_SERVER };
+/* Where a request goes: to the port of an instance; to a server, from which an instance takes it; or it is a program
+ * of its own, a job, which runs as one more instance and is answered when it ends. */
+enum request_way { REQUEST_HTTP, REQUEST_SERVER, REQUEST_COMMAND };
 
 /* Texts are the document's. In `target`, `body` and `text` {number} is the number of the request in its schedule, from
  * 1, and {uuid} a UUID made of it. */
@@ -32,7 +33,7 @@ struct application_request {
     int times;                                 /* sent at most so often in a schedule */
     const char *method, *target, *body, *head; /* HTTP; `head`: more lines of it, each with its end */
     int node;                                  /* REQUEST_SERVER */
-    const char *text;                          /* what the server is told */
+    const char *text;                          /* what the server is told; the path of the program */
 };
 
 /* What must be so at the end of a schedule. */
@@ -101,8 +102,8 @@ struct application_findings {
 struct application {
     json_t *document; /* owned */
     const char *name, *ready;
-    int instances;
-    const char *starts[LIBRARY_CLIENTS]; /* the program of each instance */
+    int instances, jobs;                 /* `jobs`: that can run at a time, as clients behind the instances */
+    const char *starts[LIBRARY_CLIENTS]; /* the program of each instance, the latest one of each job */
     int ports[LIBRARY_CLIENTS];          /* at which it listens */
     struct application_request requests[APPLICATION_REQUESTS];
     struct application_check checks[APPLICATION_CHECKS];
@@ -114,6 +115,8 @@ struct application {
     struct http_answer control_answers[LIBRARY_CLIENTS];               /* its status is 0 if there was none */
     bool control_ended[LIBRARY_CLIENTS];                               /* without an answer that is HTTP/1.1 */
     int numbers[LIBRARY_CLIENTS][WORKLOAD_THREADS];                    /* of their latest requests, in the schedule */
+    int exits[LIBRARY_CLIENTS];                                        /* of jobs: the status of the latest */
+    uint64_t seed;                                                     /* of the schedule */
     bool wrong;                             /* what its file says cannot be so; the world's reason says what */
     int asked;                              /* requests that were sent in the schedule, or before it */
     const char *undecided;                  /* why a model could not be judged; NULL: all were */
@@ -145,6 +148,10 @@ extern const struct hosted_protocol APPLICATION_PROTOCOL;
 /* --- application_requests.c: slots of the protocol --- */
 
 void application_connect(struct library_world *world, int client);
+enum { UUID_TEXT = 40 };
+/* What {uuid} is in the request with this number. */
+void application_uuid_write(uint64_t number, char uuid[UUID_TEXT]);
+
 bool application_begin(struct library_world *world, int client);
 bool application_begun(struct library_world *world, uint64_t seed);
 bool application_forget(struct library_world *world, int client);
@@ -152,6 +159,17 @@ bool application_empty(struct library_world *world);
 void application_draw(struct library_world *world, struct workload *workload, uint64_t seed);
 bool application_ask(struct library_world *world, int client, int thread);
 bool application_hear(struct library_world *world, int client);
+
+/* --- application_jobs.c --- */
+
+int application_lasting(const struct library_world *world);
+/* Starts the program of a request. */
+bool application_job_start(struct library_world *world, int client, const struct application_request *request,
+                           int number);
+/* Whether the job has ended, all of what it has sent was taken, and nobody has heard of it: application->exits says
+ * how.
+ */
+bool application_job_over(struct library_world *world, int client, bool *any);
 
 /* --- application_model.c --- */
 

@@ -5,7 +5,8 @@
 #include "harness/application/application.h"
 
 /* {"name": text, "ready": target or "", "instances": [{"start": path, "port": N}],
- *  "requests": [{"name", "times", "method", "target", "head", "body"} or {"name", "times", "node", "text"}],
+ *  "requests": [{"name", "times", "method", "target", "head", "body"} or {"name", "times", "node", "text"} or
+ *               {"name", "times", "start": path}],
  *  "checks": [{"kind": "equals|least|most|text|empty", "node": N, "text": ..., "right": ...} or
  *             {"kind": "model", "name": ..., "starts": N, "field": ...,
  *              "effects": [{"request": ..., "effect": "reads|adds|writes", "amount": N}]}],
@@ -61,6 +62,11 @@ static void request_read(struct file_reader *reader, const json_t *from, struct 
     request->name = file_text(reader, from, "name");
     if (!is_name(request->name)) file_is_wrong(reader, "a request's name");
     request->times = file_number(reader, from, "times", 1, WORKLOAD_CALLS);
+    if (json_object_get(from, "start")) {
+        request->way = REQUEST_COMMAND;
+        request->text = file_text(reader, from, "start");
+        return;
+    }
     if (json_object_get(from, "node")) {
         request->way = REQUEST_SERVER;
         request->node = file_number(reader, from, "node", 0, LIBRARY_NODES - 1);
@@ -132,6 +138,7 @@ static void lists_read(struct file_reader *reader, struct application *applicati
     }
     json_array_foreach(file_list(reader, document, "requests", APPLICATION_REQUESTS), at, each) {
         request_read(reader, each, &application->requests[at]);
+        if (application->requests[at].way == REQUEST_COMMAND) application->jobs += application->requests[at].times;
         application->request_count++;
     }
     json_array_foreach(file_list(reader, document, "checks", APPLICATION_CHECKS), at, each) {
@@ -163,6 +170,8 @@ bool application_read(struct application *application, const char *path, char *r
     application->name = file_text(&reader, application->document, "name");
     application->ready = file_text(&reader, application->document, "ready");
     lists_read(&reader, application);
+    if (application->jobs > LIBRARY_CLIENTS - application->instances)
+        application->jobs = LIBRARY_CLIENTS - application->instances;
     if (application->instances == 0 || application->request_count == 0) file_is_wrong(&reader, "instances or requests");
     return reader.good;
 }

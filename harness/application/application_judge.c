@@ -313,6 +313,7 @@ const struct hosted_protocol APPLICATION_PROTOCOL = {
     .program = application_program,
     .offer = application_offer,
     .connect = application_connect,
+    .lasting = application_lasting,
     .begin = application_begin,
     .begun = application_begun,
     .forget = application_forget,

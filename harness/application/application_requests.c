@@ -9,7 +9,7 @@
 
 /* Limits of virtual time: an instance that starts, and one request before a schedule. */
 static const int64_t START_LIMIT_MS = 300000, WARM_UP_LIMIT_MS = 60000, ASK_AGAIN_MS = 100;
-enum { FAILED_FROM = 500, REFUSED_FROM = 400, ANSWERED_FROM = 200, BODY_SHOWN = 40 };
+enum { FAILED_FROM = 500, REFUSED_FROM = 400, ANSWERED_FROM = 200, BODY_SHOWN = 40, SIGNALS_FROM = 128 };
 
 /* --- the text of a request --- */
 
@@ -25,22 +25,22 @@ static void bytes_add(struct text_writer *writer, const char *bytes, size_t leng
     writer->text[writer->length] = '\0';
 }
 
-static void uuid_write(uint64_t number, char uuid[40]) {
+void application_uuid_write(uint64_t number, char uuid[UUID_TEXT]) {
     uint64_t high = mix(0x6c6f636b73746f72u, number), low = mix(high, number);
-    snprintf(uuid, 40, "%08x-%04x-4%03x-8%03x-%012llx", (unsigned)(high >> 32), (unsigned)(high >> 16) & 0xffff,
+    snprintf(uuid, UUID_TEXT, "%08x-%04x-4%03x-8%03x-%012llx", (unsigned)(high >> 32), (unsigned)(high >> 16) & 0xffff,
              (unsigned)high & 0xfff, (unsigned)(low >> 48) & 0xfff, (unsigned long long)(low & 0xffffffffffff));
 }
 
 /* Adds the text with its places filled in. */
 static void filled_add(struct text_writer *writer, const char *text, int number) {
-    char value[40];
+    char value[UUID_TEXT];
     while (*text) {
         size_t plain = strcspn(text, "{");
         bytes_add(writer, text, plain);
         text += plain;
         value[0] = '\0';
         if (strncmp(text, "{number}", 8) == 0) snprintf(value, sizeof value, "%d", number), text += 8;
-        else if (strncmp(text, "{uuid}", 6) == 0) uuid_write((uint64_t)number, value), text += 6;
+        else if (strncmp(text, "{uuid}", 6) == 0) application_uuid_write((uint64_t)number, value), text += 6;
         else if (*text) bytes_add(writer, text++, 1);
         bytes_add(writer, value, strlen(value));
     }
@@ -132,7 +132,7 @@ bool application_begin(struct library_world *world, int number) {
     const struct application *application = application_of(world);
     int64_t until_ns = shared_page_mono_ns(world->page) + START_LIMIT_MS * CLOCK_NS_PER_MS;
     scripts_forget(world);
-    if (!library_doors_open(world, number) || !library_program_start(world, number)) return false;
+    if (!library_doors_open(world, number) || !library_program_start(world, number, world->settings.seed)) return false;
     world->clients[number].has_played = false;
     while (!instance_is_ready(world, number)) {
         int64_t now_ns = shared_page_mono_ns(world->page);
@@ -205,6 +205,30 @@ static bool instance_warm_up(struct library_world *world, int number) {
     return true;
 }
 
+/* Programs of their own have a place behind the instances. */
+static bool jobs_warm_up(struct library_world *world) {
+    struct application *application = application_of(world);
+    int number = application->instances;
+    for (int each = 0; each < application->request_count; each++) {
+        const struct application_request *request = &application->requests[each];
+        if (request->way != REQUEST_COMMAND) continue;
+        application_wire_asked(&application->wire, number, 0, request->name);
+        if (!application_job_start(world, number, request, ++application->asked)) return false;
+        world->clients[number].control = 1;
+        bool is_over = library_drain(world, number, WARM_UP_LIMIT_MS);
+        application_wire_answered(&application->wire, number, 0);
+        if (world->search.reason[0]) return false;
+        if (!is_over)
+            return library_give_up(world, "instance %d, the request %s, alone, did not end within %d s of its time",
+                                   number + 1, request->name, (int)(WARM_UP_LIMIT_MS / 1000));
+        if (application->exits[number] != 0)
+            return library_give_up(world, "instance %d, the request %s, alone, ended with status %d", number + 1,
+                                   request->name, application->exits[number]);
+        if (!data_reset(world)) return false;
+    }
+    return true;
+}
+
 /* What single requests did, one after the other: {"requests": [{"name", "instance"}], "accesses": as of a schedule}. */
 static json_t *alone_json(const struct application *application) {
     const struct rule_record *record = &application->wire.record;
@@ -259,9 +283,10 @@ static bool checks_hold_before(struct library_world *world) {
 
 bool application_begun(struct library_world *world, uint64_t seed) {
     struct application *application = application_of(world);
-    for (int number = world->workload.clients; number < application->instances; number++)
+    for (int number = 0; number < application->instances; number++)
         if (!world->clients[number].runs && !application_begin(world, number)) return false;
-    world->workload.clients = application->instances;
+    world->workload.clients = application->instances + application->jobs;
+    application->seed = seed;
     if (is_new(world)) {
         data_save(world);
         if (!checks_hold_before(world)) return false;
@@ -269,6 +294,7 @@ bool application_begun(struct library_world *world, uint64_t seed) {
         application_wire_begin(&application->wire);
         for (int number = 0; number < application->instances; number++)
             if (!instance_warm_up(world, number)) return false;
+        if (!jobs_warm_up(world)) return false;
         application_rules_judge(&application->wire.record, &application->warnings);
         warnings_aim(world);
         json_decref(application->alone);
@@ -297,7 +323,7 @@ void application_draw(struct library_world *world, struct workload *workload, ui
     struct random random = random_split(seed, 1);
     const struct application_request *bag[APPLICATION_REQUESTS * WORKLOAD_CALLS];
     int count = 0;
-    *workload = (struct workload){.clients = application->instances};
+    *workload = (struct workload){.clients = application->instances + application->jobs};
     for (int each = 0; each < application->request_count; each++)
         for (int time = 0; time < application->requests[each].times; time++)
             bag[count++] = &application->requests[each];
@@ -311,6 +337,10 @@ void application_draw(struct library_world *world, struct workload *workload, ui
     for (int each = 0; each < sent; each++) {
         int client = (int)random_below(&random, (uint64_t)application->instances);
         int thread = (int)random_below(&random, WORKLOAD_THREADS);
+        if (bag[each]->way == REQUEST_COMMAND) {
+            client = application->instances + client % application->jobs;
+            thread = 0;
+        }
         if (workload->threads[workload_thread_number(client, thread)].count + 2 > WORKLOAD_CALLS) continue;
         if (random_below(&random, 8) == 0) {
             int64_t longest_ms = world->settings.lease_ms + 1;
@@ -351,14 +381,19 @@ bool application_ask(struct library_world *world, int client, int thread) {
     struct application *application = application_of(world);
     const struct planned_call *planned = library_next_call(world, client, thread);
     const struct application_request *request = application_request_named(application, planned->form);
+    bool is_job = request && request->way == REQUEST_COMMAND;
     if (planned->call.verb != CALL_REQUEST || !request)
         return library_give_up(world, "the application has no request called %.60s", planned->form);
+    if (is_job != library_is_job(world, client) || (is_job && thread > 0))
+        return library_give_up(world, "%s is a request to %s", request->name,
+                               is_job ? "a client behind the instances, and its first thread" : "an instance");
     struct call call = planned->call;
     call.form = request->name;
     library_ask_note(world, client, thread, &call);
     application_wire_asked(&application->wire, client, thread, request->name);
     application->asked++;
     application->numbers[client][thread] = application->asked;
+    if (is_job) return application_job_start(world, client, request, application->asked);
     if (request->way == REQUEST_SERVER) return server_ask(world, client, thread, request);
     struct http_exchange *exchange = &application->exchanges[client][thread];
     http_exchange_close(exchange);
@@ -409,8 +444,21 @@ static bool thread_hear(struct library_world *world, int client, int thread) {
     return true;
 }
 
+static bool job_hear(struct library_world *world, int client) {
+    bool any = false;
+    char text[24];
+    if (!application_job_over(world, client, &any)) return any;
+    int status = application_of(world)->exits[client];
+    snprintf(text, sizeof text, "status %d", status);
+    enum outcome outcome = status == 0 ? OUTCOME_OK : status < SIGNALS_FROM ? OUTCOME_REFUSED : OUTCOME_UNKNOWN;
+    if (world->clients[client].threads[0].asked) answer_add(world, client, 0, outcome, status == 0 ? "" : text);
+    world->clients[client].control = 0;
+    return true;
+}
+
 bool application_hear(struct library_world *world, int client) {
     struct application *application = application_of(world);
+    if (library_is_job(world, client)) return job_hear(world, client);
     struct http_exchange *control = &application->control[client];
     bool any = false;
     for (int thread = 0; thread < WORKLOAD_THREADS; thread++) any |= thread_hear(world, client, thread);

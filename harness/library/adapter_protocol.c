@@ -41,7 +41,7 @@ static bool program_ask(struct library_world *world, int number, json_t *body, i
 
 static bool hello_ask(struct library_world *world, int number) {
     json_t *hello = json_pack("{s:s,s:i}", "op", "hello", "protocol", PROTOCOL);
-    if (!library_program_start(world, number)) {
+    if (!library_program_start(world, number, world->settings.seed)) {
         json_decref(hello);
         return false;
     }
@@ -283,6 +283,12 @@ static void adapter_connect(struct library_world *world, int client) {
     (void)client;
 }
 
+/* No client of a library is a job. */
+static int adapters_lasting(const struct library_world *world) {
+    (void)world;
+    return LIBRARY_CLIENTS;
+}
+
 const struct hosted_protocol ADAPTER_PROTOCOL = {
     .program_title = "the program of client-",
     .property_count = PROMISES,
@@ -290,6 +296,7 @@ const struct hosted_protocol ADAPTER_PROTOCOL = {
     .program = adapter_program,
     .offer = adapter_offer,
     .connect = adapter_connect,
+    .lasting = adapters_lasting,
     .begin = adapter_begin,
     .begun = adapter_begun,
     .forget = adapter_forget,

@@ -8,10 +8,15 @@ enum { LEASES_MOST = 60 };
 
 /* --- what can happen --- */
 
+/* Whether it makes its calls: its program runs, or is started by one. */
+static bool makes_calls(const struct library_world *world, int client) {
+    return world->clients[client].runs || (library_is_job(world, client) && !world->clients[client].crashed);
+}
+
 static bool can_call(const struct library_world *world, int client, int thread) {
     const struct library_thread *state = &world->clients[client].threads[thread];
     bool left = state->next < world->workload.threads[workload_thread_number(client, thread)].count;
-    return world->clients[client].runs && left && !state->asked && !library_is_paused(world, client) &&
+    return makes_calls(world, client) && left && !state->asked && !library_is_paused(world, client) &&
            state->idle_until_ns <= shared_page_mono_ns(world->page);
 }
 
@@ -35,7 +40,9 @@ static bool is_done(const struct library_world *world) {
     for (int each = 0; each < WORKLOAD_THREADS_ALL; each++) {
         const struct library_client *client = &world->clients[each / WORKLOAD_THREADS];
         const struct library_thread *state = &client->threads[each % WORKLOAD_THREADS];
-        if (client->runs && (state->asked || state->next < world->workload.threads[each].count)) return false;
+        if (makes_calls(world, each / WORKLOAD_THREADS) &&
+            (state->asked || state->next < world->workload.threads[each].count))
+            return false;
     }
     return true;
 }

@@ -54,6 +54,7 @@ static void crash(struct library_world *world, int number) {
     struct library_client *client = &world->clients[number];
     hosted_end(&client->program);
     client->runs = false;
+    client->crashed = true;
     world->excludes_end = true;
     for (int each = 0; each < client->link_count; each++) link_cut(&client->links[each]);
 }

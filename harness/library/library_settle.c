@@ -221,6 +221,7 @@ static bool program_run(struct library_world *world, int number) {
     bool due = hosted_deadline_ns(&client->program) <= settle_now_ns(world), stirred = take_stirs(world, client);
     if (!due && !(stirred && hosted_has_news(&client->program))) return false;
     if (hosted_run(&client->program)) return true;
+    if (library_is_job(world, number) && hosted_has_exited(&client->program)) return true;
     client->runs = false;
     lost(world, number, client->program.reason);
     return true;

@@ -50,17 +50,18 @@ static void doors_lead(const struct library_world *world, struct library_client 
             hosted_lead(&client->program, (uint16_t)world->settings.ports[node], link_door_port(&client->doors[node]));
 }
 
-bool library_program_start(struct library_world *world, int number) {
+bool library_program_start(struct library_world *world, int number, uint64_t seed) {
     struct library_client *client = &world->clients[number];
     char log[LIBRARY_PATH];
     snprintf(log, sizeof log, "%s/client-%d.log", world->settings.directory, number + 1);
-    struct random random = random_split(world->settings.seed, (uint64_t)number);
+    struct random random = random_split(seed, (uint64_t)number);
     client->question = client->control = 0;
     bool started = hosted_start(&client->program, world->settings.protocol->program(world, number), world->page,
                                 &world->page->tasks[number], random_next(&random), log);
     if (started) doors_lead(world, client);
     if (started) world->settings.protocol->connect(world, number);
-    if (!started || !hosted_run(&client->program))
+    bool runs = started && hosted_run(&client->program);
+    if (!runs && !(started && library_is_job(world, number) && hosted_has_exited(&client->program)))
         return library_give_up(world, "%s%d: %s", world->settings.protocol->program_title, number + 1,
                                client->program.reason);
     client->runs = true;
@@ -150,6 +151,7 @@ void library_servers_flush(struct library_world *world) {
 static bool clients_begin(struct library_world *world, uint64_t seed) {
     for (int number = 0; number < world->workload.clients; number++) {
         struct library_client *client = &world->clients[number];
+        if (library_is_job(world, number)) break;
         if (!client->runs && !world->settings.protocol->begin(world, number)) return false;
         struct random random = random_split(seed, (uint64_t)number);
         hosted_seed(&client->program, random_next(&random));

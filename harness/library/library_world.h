@@ -38,7 +38,10 @@ struct hosted_protocol {
     bool (*offer)(struct library_world *world);
     /* A client's program was made and has not run: adds to what it reaches. */
     void (*connect)(struct library_world *world, int client);
-    /* Starts the program of a client, and lets everything happen until it can be asked. */
+    /* The number of clients whose programs last from one schedule to the next. Those behind them are jobs: a call
+     * starts the program, whose end is its answer. */
+    int (*lasting)(const struct library_world *world);
+    /* Starts the program of a client that lasts, and lets everything happen until it can be asked. */
     bool (*begin)(struct library_world *world, int client);
     /* The programs of all clients of a schedule run. */
     bool (*begun)(struct library_world *world, uint64_t seed);
@@ -102,6 +105,7 @@ struct library_thread {
 struct library_client {
     struct hosted_program program;
     bool runs;               /* it was started, and neither killed nor found to have ended */
+    bool crashed;            /* it was killed in this schedule */
     int64_t paused_until_ns; /* 0: it is not */
     struct link_door doors[LIBRARY_NODES];
     struct library_link links[LIBRARY_LINKS];
@@ -158,6 +162,10 @@ static inline const struct library_world *library_world_of(const struct search_w
     return (const struct library_world *)search;
 }
 
+static inline bool library_is_job(const struct library_world *world, int client) {
+    return client >= world->settings.protocol->lasting(world);
+}
+
 /* Which of the servers that keep locks independently of each other this one belongs to: those of a cluster, and a
  * master with its sentinels, are one. */
 static inline int library_place(const struct library_world *world, int node) {
@@ -202,8 +210,8 @@ void library_session_end(struct library_world *world);
 __attribute__((format(printf, 2, 3))) bool library_give_up(struct library_world *world, const char *format, ...);
 /* Opens the addresses at which a client's program reaches its servers. */
 bool library_doors_open(struct library_world *world, int client);
-/* Starts a client's program, and runs it until it is quiet. */
-bool library_program_start(struct library_world *world, int client);
+/* Starts a client's program, and runs it until it is quiet. Its random numbers come from the seed and its number. */
+bool library_program_start(struct library_world *world, int client, uint64_t seed);
 /* Deletes what is at the servers. */
 void library_servers_flush(struct library_world *world);
 

@@ -13,7 +13,7 @@
 #include "harness/supervisor/held_calls.h"
 #include "harness/supervisor/turns.h"
 
-enum { PIPE_BYTES = 1 << 20, LINE_ROOM = 4096, LOG_MODE = 0600 };
+enum { PIPE_BYTES = 1 << 20, LINE_ROOM = 4096, LOG_MODE = 0600, SIGNAL_STATUS = 128 };
 
 /* --- start --- */
 
@@ -108,6 +108,15 @@ bool hosted_run(struct hosted_program *program) {
     if (turns_run(program->supervisor)) return true;
     end_describe(program);
     return false;
+}
+
+bool hosted_has_exited(const struct hosted_program *program) {
+    return program->supervisor && program->reason[0] && !program->supervisor->reason[0];
+}
+
+int hosted_exit_status(const struct hosted_program *program) {
+    int status = program->supervisor->status;
+    return WIFSIGNALED(status) ? SIGNAL_STATUS + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 bool hosted_has_news(const struct hosted_program *program) {

@@ -31,6 +31,10 @@ void hosted_seed(struct hosted_program *program, uint64_t seed);
 
 /* Runs it until it is quiet. False: it has ended, or cannot be supervised any further (`reason`). */
 bool hosted_run(struct hosted_program *program);
+/* After hosted_run was false: whether it has ended by itself; and its exit status, 128 and its number if a signal has
+ * ended it. */
+bool hosted_has_exited(const struct hosted_program *program);
+int hosted_exit_status(const struct hosted_program *program);
 /* Whether something has come for it that it has not seen. */
 bool hosted_has_news(const struct hosted_program *program);
 /* The stamp of the page's clock at which it goes on by itself; INT64_MAX: never. */

@@ -31,6 +31,14 @@ starts = 10
 add = {{ consume = -1 }}
 answer = "remaining"
 """
+NIGHTLY = """[[request]]
+name = "nightly"
+command = [{python}, "{services}/nightly.py", "wrong", "{{number}}"]
+times = 1
+[[check]]
+sql = "select remaining from users where id = 1"
+equals = "10 - consume.ok + 5 * nightly.ok"
+"""
 VALUE = """
 [[request]]
 name = "put"

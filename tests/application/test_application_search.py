@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.application.described import COUNTED, CREDITS, VALUE, WORKERS, described, searched
+from tests.application.described import COUNTED, CREDITS, NIGHTLY, VALUE, WORKERS, described, searched
 from tests.helpers.support import lockstorm
 
 pytestmark = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
 
+NIGHT = CREDITS.partition("[[check]]")[0] + NIGHTLY
 CAUSES = {
     "none": ("unprotected-write", "they have no lock in common"),
     "early": ("unlock-before-commit", "released redis user:1:lock before it committed the transaction"),
@@ -57,6 +58,26 @@ def test_a_value_that_an_instance_remembers_is_an_answer_of_the_past(tmp_path: P
     assert wrong.exit == 1 and "no order explains this of a register that begins with 10" in wrong.sentence
     right = searched(described(tmp_path, text, "late"), schedules=40, faults="usual")
     assert right.exit == 0, right.sentence
+
+
+@pytest.mark.lengthy("searches some schedules of a service")
+def test_a_batch_job_that_takes_no_lock_is_found(tmp_path: Path) -> None:
+    result = searched(described(tmp_path, NIGHT, "row"), schedules=60)
+    assert result.exit == 1 and result.found and result.found.violates == ["check"]
+    assert [each.rule for each in result.warnings] == ["unprotected-write"]
+    assert "request 3 (nightly) on instance 3" in result.warnings[0].sentence, "its messages are known as its own"
+    assert any(line.what == "request nightly" for line in result.found.story)
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service twice")
+def test_a_right_batch_job_that_is_killed_may_have_ended_its_work(tmp_path: Path) -> None:
+    file = described(tmp_path, NIGHT, "row", ('"wrong"', '"right"'), ("times = 1", "times = 2"))
+    one, other = (
+        searched(file, schedules=50, faults="kill-client=2,pause-client=1", keep_going=True, seed=5) for _ in range(2)
+    )
+    assert one.exit == 0, one.sentence
+    assert one.injected["kill-client"] > 3 and one.injected["pause-client"] > 0
+    assert one.history_sha256 == other.history_sha256
 
 
 @pytest.mark.lengthy("searches some tens of schedules of a service")

@@ -9,7 +9,7 @@ import pytest
 from lockstorm.application.application_file import read_application
 from lockstorm.base.errors import UsageError
 from lockstorm.servers.services import missing
-from tests.application.described import CREDITS, SERVICES, UNFOLLOWED_FILE, described
+from tests.application.described import CREDITS, NIGHTLY, SERVICES, UNFOLLOWED_FILE, described
 from tests.helpers.support import lockstorm
 
 need_postgres = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
@@ -18,6 +18,8 @@ CHECK = '[[check]]\nsql = "select remaining from users where id = 1"\nequals = "
 COUNTER = '[[check]]\nmodel = "counter"\nstarts = 10\n'
 JOB = f'times = 3\n[[request]]\nname = "job"\nsql = "select 1"\n{COUNTER}add = {{ job = 1 }}'
 HTTP = 'http = "POST /resources/1/consume"'
+JOB_TOO = '[[request]]\nname = "nightly"\ncommand = ["true"]\n'
+ROOM = 'ready = "GET /health"\ninstances = 4\n'
 SCRIPT = '[locks]\nscripts = [{ sha1 = "c3", does = "releases" }]\n[[check]]'
 WRONG = {  # what is replaced, by what, and words of the message
     "unknown key": ("times = 3", "time = 3", ":12: unknown key 'time' in [request]: did you mean times?"),
@@ -28,8 +30,11 @@ WRONG = {  # what is replaced, by what, and words of the message
     "name": ('name = "consume"', 'name = "Consume it"', ":10: 'Consume it': a name has small letters"),
     "method": ("POST /", "FETCH /", ":11: http has to be a method and a path"),
     "times": ("times = 3", "times = 99", ":12: times has to be a whole number from 1 to 12"),
-    "two ways": ("times = 3", 'sql = "select 1"', "a request has one of http, redis and sql"),
-    "no way": (HTTP, "", "a request has one of http, redis and sql"),
+    "two ways": ("times = 3", 'sql = "select 1"', "a request has one of http, redis, sql and command"),
+    "no way": (HTTP, "", "a request has one of http, redis, sql and command"),
+    "no command words": (HTTP, "command = []", "command has to be a list of words"),
+    "command port": (HTTP, 'command = ["job", "{port}"]', ":11: {port} is not known here: there are {number}, {uuid}"),
+    "no room": ('ready = "GET /health"\n', ROOM, "a request with command runs as an instance of its own: at most 3"),
     "count": ("consume.ok", "eat.ok", ":15: eat.ok: there is no such number; of each request (consume) there are .ok"),
     "no check": (CHECK, "", "[[check]]: from 1"),
     "no command": ("command = ", "commands = ", "unknown key 'commands' in [app]: did you mean command?"),
@@ -53,7 +58,8 @@ WRONG = {  # what is replaced, by what, and words of the message
 @pytest.mark.parametrize("case", WRONG)
 def test_a_file_that_is_wrong_is_refused_with_the_line(tmp_path: Path, case: str) -> None:
     old, new, words = WRONG[case]
-    file = described(tmp_path, CREDITS, "late", (old, new))
+    extra = JOB_TOO if case == "no room" else ""
+    file = described(tmp_path, CREDITS + extra, "late", (old, new))
     with pytest.raises(UsageError) as refused:
         read_application(file)
     assert words in str(refused.value) and str(refused.value).startswith(str(file))
@@ -155,3 +161,11 @@ def test_a_service_that_listens_nowhere_is_not_waited_for(tmp_path: Path) -> Non
     done = lockstorm("explore", "--app", str(file), "--schedules", "3", "--workers", "1")
     assert done.returncode == 3
     assert "instance 1 is not ready after 300 s of its time: it does not listen on port" in done.stdout
+
+
+@need_postgres
+def test_a_batch_job_that_fails_alone_has_no_verdict(tmp_path: Path) -> None:
+    file = described(tmp_path, CREDITS.partition("[[check]]")[0] + NIGHTLY, "row", ('"wrong"', '"fails"'))
+    done = lockstorm("explore", "--app", str(file), "--schedules", "3", "--workers", "1")
+    assert done.returncode == 3
+    assert "instance 3, the request nightly, alone, ended with status 3" in done.stdout.replace("\n", " ")

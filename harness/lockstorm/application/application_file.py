@@ -32,7 +32,7 @@ KEYS = {
     "servers.redis": (),
     "servers.postgres": ("setup", "database", "user"),
     "reset": ("redis", "postgres"),
-    "request": ("name", "http", "headers", "json", "body", "redis", "sql", "times"),
+    "request": ("name", "http", "headers", "json", "body", "redis", "sql", "command", "times"),
     "check": ("sql", "redis", "equals", "at_least", "at_most", "text", "empty", *MODEL_KEYS),
 }
 Service = Literal["redis", "postgres"]
@@ -71,6 +71,7 @@ class RequestChoice:
     head: str = ""  # further lines of the head, each with its end
     body: str = ""
     asked: Asked | None = None
+    command: tuple[str, ...] = ()  # of a program of its own
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def read_application(file: Path) -> Application:
     if not services:
         raise servers.error(None, '[servers] names none: redis = {}, postgres = { setup = "schema.sql" }')
     requests = _requests(top, services)
+    _check_room(app, requests)
     environment = _environment(app)
     command = _command(app)
     for key, texts in (("command", command), ("environment", environment.values())):
@@ -280,9 +282,14 @@ def _request(table: TomlTable, services: tuple[Service, ...]) -> RequestChoice:
     if not NAME.fullmatch(name):
         raise table.error("name", f"{name!r}: a name has small letters, digits and _, as checks use it")
     times = table.number("times", 1, TIMES_MOST, 2) or 2
-    ways = [key for key in ("http", "redis", "sql") if key in table.values]
+    ways = [key for key in ("http", "redis", "sql", "command") if key in table.values]
     if len(ways) != 1:
-        raise table.error(None, "a request has one of http, redis and sql")
+        raise table.error(None, "a request has one of http, redis, sql and command")
+    if ways[0] == "command":
+        command = _texts(table, "command")
+        for word in command:
+            _check_places(table, "command", word, ("number", "uuid", *services))
+        return RequestChoice(name, times, command=command)
     if ways[0] != "http":
         return RequestChoice(name, times, asked=_asked(table, ways[0], services))
     method, _, target = table.required_text("http").partition(" ")
@@ -298,6 +305,13 @@ def _request(table: TomlTable, services: tuple[Service, ...]) -> RequestChoice:
                 raise table.error(key, f"{{{place}}} is not known here: there are {{number}} and {{uuid}}")
     head = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
     return RequestChoice(name, times, method, target, head, body)
+
+
+def _check_room(app: TomlTable, requests: Sequence[RequestChoice]) -> None:
+    if any(each.command for each in requests) and app.values.get("instances") == INSTANCES_MOST:
+        raise app.error(
+            "instances", f"a request with command runs as an instance of its own: at most {INSTANCES_MOST - 1}"
+        )
 
 
 def _headers(table: TomlTable) -> dict[str, str]:

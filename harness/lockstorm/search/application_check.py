@@ -17,7 +17,7 @@ UNSEEN = ("lock-asked",)  # what follows it says more
 
 
 class CheckedRequest(msgspec.Struct, frozen=True):
-    """One request, sent alone to the first instance."""
+    """One request, sent alone to the first instance, or alone as a program."""
 
     name: str
     accesses: list[WireAccess]
@@ -40,10 +40,10 @@ def check_application(file: Path) -> CheckedApplication:
     plan = plan_search(SearchRequest(f"{APP_PREFIX}{file}", schedules=1, workers=1))
     with explorer_for(plan.context, 1) as explorer:
         said = explorer.introduce(context_words(plan.context, plan.required))
+    names = [each.name for each in said.alone.requests]
     checked = [
-        _request(each.name, [access for access in said.alone.accesses if access.request == number])
-        for number, each in enumerate(said.alone.requests, 1)
-        if each.instance == 1
+        _request(name, [access for access in said.alone.accesses if access.request == names.index(name) + 1])
+        for name in dict.fromkeys(names)
     ]
     return CheckedApplication(
         app=str(file),
