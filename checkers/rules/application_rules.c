@@ -9,6 +9,7 @@ static const struct {
     [RULE_UNLOCK_BEFORE_COMMIT] = {"unlock-before-commit", look_unlock_before_commit},
     [RULE_SNAPSHOT_BEFORE_LOCK] = {"snapshot-before-lock", look_snapshot_before_lock},
     [RULE_READ_BEFORE_LOCK] = {"read-before-lock", look_read_before_lock},
+    [RULE_DONE_TWICE] = {"done-twice", look_done_twice},
     [RULE_UNPROTECTED_WRITE] = {"unprotected-write", look_unprotected_write},
     [RULE_ROW_LOCK_OUTSIDE_TRANSACTION] = {"row-lock-outside-transaction", look_row_lock_outside_transaction},
     [RULE_BEYOND_THE_LEASE] = {"beyond-the-lease", look_beyond_the_lease},

@@ -12,6 +12,7 @@ enum application_rule {
     RULE_REFUSED_AND_GOES_ON,
     RULE_RELEASED_BY_A_STRANGER,
     RULE_LOCK_ORDER,
+    RULE_DONE_TWICE,
     RULE_UNPROTECTED_WRITE, /* what the others leave */
     RULE_LOCK_LEFT,
     APPLICATION_RULES

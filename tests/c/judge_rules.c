@@ -5,9 +5,9 @@
  *   struck                       a fault strikes
  *   1 lock-granted key user:1 session=3 owner=a lease=1000 at=5
  *
- * of an event: the request (0: not known), its kind, for locks the kind of lock, the object; then words: session=N
- * owner=T lease=MS (0: no end) at=MS tx=N (in transaction N) rr (REPEATABLE READ) relative conditional inserts whole
- * held timeout. Prints "rule: sentence" for each finding. */
+ * of an event: the request (0: not known), its kind, for locks the kind of lock, the object (+ for a space); then
+ * words: session=N owner=T lease=MS (0: no end) at=MS tx=N (in transaction N) rr (REPEATABLE READ) relative conditional
+ * inserts whole held timeout text=T. Prints "rule: sentence" for each finding. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +29,12 @@ static int kind_of(const char *name) {
     return -1;
 }
 
-static void word_read(const char *word, struct wire_event *event, char owner[64]) {
+static void word_read(const char *word, struct wire_event *event, char owner[64], char text[64]) {
     const char *value = strchr(word, '=');
     long long number = value ? strtoll(value + 1, NULL, 10) : 0;
     if (strncmp(word, "session=", 8) == 0) event->session = number;
     else if (strncmp(word, "owner=", 6) == 0) snprintf(owner, 64, "%s", value + 1);
+    else if (strncmp(word, "text=", 5) == 0) snprintf(text, 64, "%s", value + 1);
     else if (strncmp(word, "lease=", 6) == 0) event->lease_ms = number;
     else if (strncmp(word, "at=", 3) == 0) event->asked_ns = event->answered_ns = number * NS_PER_MS;
     else if (strncmp(word, "tx=", 3) == 0) event->transaction = number, event->in_transaction = true;
@@ -48,23 +49,25 @@ static void word_read(const char *word, struct wire_event *event, char owner[64]
 }
 
 static void event_read(struct rule_record *record, char *line) {
-    char owner[64] = "", *rest = NULL;
+    char owner[64] = "", text[64] = "", *rest = NULL;
     char *request = strtok_r(line, " ", &rest), *kind = strtok_r(NULL, " ", &rest);
     int number = atoi(request), place = kind ? kind_of(kind) : -1;
     if (place < 0 || number > record->request_count) bad(line);
     struct wire_event event = {.kind = (enum wire_event_kind)place,
                                .service = WIRE_POSTGRES,
                                .object = "",
-                               .text = "",
+                               .text = text,
                                .reason = "",
                                .isolation = ISOLATION_READ_COMMITTED};
     char *lock = strncmp(kind, "lock-", 5) == 0 ? strtok_r(NULL, " ", &rest) : NULL;
     for (int each = 0; lock && each < (int)(sizeof LOCKS / sizeof LOCKS[0]); each++)
         if (strcmp(LOCKS[each], lock) == 0) event.lock = (enum wire_lock_kind)each;
     char *object = strncmp(kind, "transaction-", 12) == 0 ? NULL : strtok_r(NULL, " ", &rest);
+    for (char *at = object; at && *at; at++)
+        if (*at == '+') *at = ' ';
     if (object) event.object = object;
     for (char *word = strtok_r(NULL, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        word_read(word, &event, owner);
+        word_read(word, &event, owner, text);
     event.owner = owner;
     rule_record_event(record, &event, number > 0 ? number - 1 : NO_REQUEST,
                       number > 0 ? record->requests[number - 1].instance : 0);

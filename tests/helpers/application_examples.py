@@ -29,7 +29,6 @@ FAULTS = {"lock-lost-by-failover": "crash-server-empty"}  # of mistakes that the
 
 # The rule that says why; without one: no rule is about it.
 RULE_OF = {
-    "done-twice": "unprotected-write",
     "lock-lost-by-failover": "",
     "lock-of-one-process": "unprotected-write",
     "other-key": "unprotected-write",

@@ -20,6 +20,7 @@ RULES = {  # application_rule_name in checkers/rules; docs/application-rules.md 
     "refused-and-goes-on": "who was refused the lock does not write what it protects",
     "released-by-a-stranger": "a lock is given back by who holds it",
     "lock-order": "all requests take two locks in one order",
+    "done-twice": "two requests do not do the same piece of work",
     "unprotected-write": "two requests that write the same data have a lock in common",
     "lock-left": "a request that was answered holds no lock",
 }
