@@ -112,11 +112,14 @@ def test_what_is_found_is_saved_replayed_and_drawn(tmp_path: Path) -> None:
     found = lockstorm("explore", "--app", str(file), "--schedules", "60", "--faults", "none", "-o", str(saved))
     assert found.returncode == 1, found.stderr
     text = saved.read_text()
-    assert f"app {file}\n" in text and "\nviolates check\nworkload\nclient-" in text
+    assert f"app {file}\n" in text and "\nviolates check\nworkload\ninstance-" in text and "client-" not in text
     again = lockstorm("replay", str(saved), "--json")
     replayed = json.loads(again.stdout)
     assert again.returncode == 1 and replayed["violates"] == ["check"]
     assert {"access-read", "access-write", "transaction-committed"} <= {each["kind"] for each in replayed["accesses"]}
+    saved.write_text(text.replace("instance-", "client-"))
+    before = lockstorm("replay", str(saved), "--json")
+    assert json.loads(before.stdout)["accesses"] == replayed["accesses"], "a file of before is read, too"
     assert lockstorm("report", str(saved), "-o", str(page)).returncode == 0
     assert 'class="transaction"' in page.read_text() and "users id=1" in page.read_text()
 

@@ -1,6 +1,7 @@
 """A schedule as a text file: its context, what clients ask a library for, and its deviations from the usual course.
 docs/explore.md and docs/explore-libraries.md describe the file; any line may be edited by hand."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,8 @@ LIBRARY_NUMBERS = {
 APPLICATION_NUMBERS = {key: LIBRARY_NUMBERS[key] for key in ("lease_ms", "seed", "number")}
 LACKING, ONE_NODE = "without", "one_node_cluster"  # keys of ServerKind
 OPTIONAL = ("extends", "checks_validity", "in_order", "varied", "calm_bound_ms")  # 0 in a file without it
+
+CLIENT, INSTANCE = re.compile(r"\bclient-(\d+)"), re.compile(r"\binstance-(\d+)")
 
 Head = dict[str, object]  # the keys of a file, by the names of the fields of a schedule
 
@@ -219,6 +222,12 @@ class ApplicationSchedule(ApplicationContext, HostedSchedule):
     def keys(self) -> tuple[str, ...]:
         return ("app", "application", *APPLICATION_NUMBERS)
 
+    @property
+    def text(self) -> str:
+        """Its file calls instance-N what the program of the search calls client-N."""
+        parts = (WORKLOAD, *self.workload, COURSE, *self.deviations)
+        return _written(self, self.keys, *(CLIENT.sub(r"instance-\1", line) for line in parts))
+
 
 Schedule = ScheduleFile | LibrarySchedule | ApplicationSchedule
 
@@ -337,7 +346,10 @@ def _library_schedule(read: ScheduleText, name: str) -> LibrarySchedule:
 
 def _application_schedule(read: ScheduleText, name: str) -> ApplicationSchedule:
     head = _head(read, name, ("app", "application"), APPLICATION_NUMBERS)
-    return ApplicationSchedule(**head, **_hosted_parts(read, name))  # type: ignore[arg-type]
+    parts = _hosted_parts(read, name)
+    for part in ("workload", "deviations"):  # files of before have client-N
+        parts[part] = tuple(INSTANCE.sub(r"client-\1", line) for line in parts[part])  # type: ignore[attr-defined]
+    return ApplicationSchedule(**head, **parts)  # type: ignore[arg-type]
 
 
 def _hosted_parts(read: ScheduleText, name: str) -> dict[str, object]:
