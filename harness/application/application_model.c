@@ -18,7 +18,7 @@ static const int64_t VALUE_LARGEST = INT64_C(1000000000000000);
 
 /* --- what an answer says --- */
 
-static bool text_number(const char *text, int64_t *number) {
+static bool answer_text_number(const char *text, int64_t *number) {
     char *end;
     long long value = strtoll(text, &end, 10);
     if (end == text) return false;
@@ -28,7 +28,7 @@ static bool text_number(const char *text, int64_t *number) {
     return true;
 }
 
-/* The number at a.b of an object; ANSWER_SILENT: there is none. */
+/* The number at a.b of an object; ANSWER_SILENT: no number is there. */
 static int64_t field_number(const json_t *from, const char *path) {
     char key[PATH_MOST];
     int64_t number = ANSWER_SILENT;
@@ -38,7 +38,7 @@ static int64_t field_number(const json_t *from, const char *path) {
         from = json_object_get(from, key);
         path += length + (path[length] == '.');
     }
-    if (json_is_string(from)) text_number(json_string_value(from), &number);
+    if (json_is_string(from)) answer_text_number(json_string_value(from), &number);
     if (!json_is_integer(from)) return number;
     json_int_t value = json_integer_value(from);
     return value <= VALUE_LARGEST && value >= -VALUE_LARGEST ? value : ANSWER_SILENT;
@@ -128,7 +128,8 @@ static struct operation operation_make(const struct answer_model *model, int eff
     return operation;
 }
 
-static void answer_take(struct answer_history *history, size_t at, enum outcome outcome, size_t event, int64_t said) {
+static void operation_answered(struct answer_history *history, size_t at, enum outcome outcome, size_t event,
+                               int64_t said) {
     struct operation *operation = &history->list[at];
     operation->outcome = (uint8_t)outcome;
     if (outcome != OUTCOME_OK) return;
@@ -166,7 +167,8 @@ static void history_make(const struct library_world *world, const struct answer_
         } else if (event->kind == EVENT_ANSWER) {
             for (size_t at = 0; at < history->count; at++)
                 if (history->list[at].called_at == event->call)
-                    answer_take(history, at, event->outcome, each, model->values[history->requests[at].number - 1]);
+                    operation_answered(history, at, event->outcome, each,
+                                       model->values[history->requests[at].number - 1]);
         }
     }
 }
