@@ -85,8 +85,8 @@ CURES = {  # by rule
     "refused-and-goes-on": "Look at what the lock has answered: a request that is refused writes nothing, and says so.",
     "released-by-a-stranger": "Release a lock only if its value is your own: compare and delete in one script.",
     "lock-order": "Take locks in one order everywhere, for example sorted by their keys.",
-    "done-twice": "Choose and finish a piece of work in one transaction, with FOR UPDATE SKIP LOCKED, or let the UPDATE "
-    "that takes it compare its state.",
+    "done-twice": "Choose and finish a piece of work in one transaction, with FOR UPDATE SKIP LOCKED. Or let the "
+    "UPDATE that takes it compare its state.",
     "unprotected-write": "Let all requests that write these data take the same lock, or let the database compute: "
     "SET n = n - 1.",
     "lock-left": "Release the lock on every way out of the request, errors too, and give it a lease.",
