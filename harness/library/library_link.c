@@ -175,6 +175,8 @@ void link_deliver_request(struct library_link *link, int64_t now_ns) {
     if (message->wait_ms > 0) link->block_until_ns = now_ns + (message->wait_ms + 1) * CLOCK_NS_PER_MS;
     link->asked_sort = message->sort;
     (void)link_request_command(link, link->asked_command);
+    if (link->requests.format == &POSTGRES_REQUEST_FORMAT)
+        postgres_answer_expect(&link->answers.state, byte_queue_first(&link->requests));
     if (link->observer) link->observer->executed(link->observer->context, link, byte_queue_first(&link->requests));
     channel_send(&link->server, byte_queue_first(&link->requests));
     link->owed++;

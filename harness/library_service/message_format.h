@@ -29,6 +29,7 @@ struct format_state {
     size_t scanned;              /* number of bytes that it has seen */
     /* PostgreSQL: */
     bool has_started; /* messages have a type from here on */
+    int flushed;      /* parts that the answer to a Flush has; 0: an answer ends when the server is ready again */
     /* HTTP: */
     bool is_http1;  /* and not HTTP/2 */
     bool in_chunks; /* of an answer the head was found, and not the last chunk */
@@ -51,6 +52,10 @@ extern const struct message_format RESP_REQUEST_FORMAT, RESP_REPLY_FORMAT;
 extern const struct message_format GRPC_REQUEST_FORMAT, GRPC_REPLY_FORMAT;
 extern const struct message_format ZOOKEEPER_REQUEST_FORMAT, ZOOKEEPER_REPLY_FORMAT;
 extern const struct message_format POSTGRES_REQUEST_FORMAT, POSTGRES_REPLY_FORMAT;
+
+/* A request goes to the server whose answers have this state. One that ends with Flush, as asyncpg sends to prepare a
+ * statement, is answered without the message that the server is ready. */
+void postgres_answer_expect(struct format_state *answers, struct span request);
 
 /* The formats of HTTP/2 hand connections to these that begin with HTTP/1.1, which clients of etcd's JSON gateway
  * speak. */

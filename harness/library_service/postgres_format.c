@@ -3,7 +3,8 @@
 #include "harness/library_service/message_format.h"
 
 /* A request goes up to the message that lets the server answer, an answer up to the one that says that the server is
- * ready for the next request. What a server says by itself (a notification, a notice) is an answer of its own. */
+ * ready for the next request; the answer to a Flush up to its last part. What a server says by itself (a notification,
+ * a notice) is an answer of its own. */
 
 enum { SORT_BYTES = 16 }; /* of a statement; numbers of locks come later in it */
 enum { LENGTH_BYTES = 4, HEAD_BYTES = 1 + LENGTH_BYTES, MESSAGE_MOST = 1 << 24, PROTOCOL_3 = 196608 };
@@ -57,6 +58,39 @@ static enum message_found postgres_find_request(struct format_state *state, stru
     return found;
 }
 
+/* How many messages answer one of a request, besides rows. */
+static int parts_of(char type, char what) {
+    if (type == 'D') return what == 'S' ? 2 : 1; /* of a statement the parameters, too */
+    return strchr("PBEC", type) != NULL;
+}
+
+void postgres_answer_expect(struct format_state *answers, struct span request) {
+    int parts = 0;
+    char last = '\0';
+    bool broken = false;
+    for (size_t at = 0, length; at < request.length && (length = typed_length(request, at, &broken)) > 0;
+         at += length) {
+        last = request.bytes[at];
+        parts += parts_of(last, length > HEAD_BYTES ? request.bytes[at + HEAD_BYTES] : '\0');
+    }
+    answers->flushed = last == 'H' ? parts : 0;
+}
+
+/* An error ends it, too: the server then skips what comes before a Sync. */
+static enum message_found find_flushed(int parts, struct span bytes, struct queued_message *message) {
+    size_t at = 0;
+    bool broken = false;
+    for (size_t length; at < bytes.length && (length = typed_length(bytes, at, &broken)) > 0;) {
+        char type = bytes.bytes[at];
+        at += length;
+        parts -= strchr("123tTnCsI", type) != NULL;
+        if (parts > 0 && type != 'E') continue;
+        *message = (struct queued_message){.length = at};
+        return MESSAGE_WHOLE;
+    }
+    return broken ? MESSAGE_BROKEN : MESSAGE_PART;
+}
+
 /* What answers a request for encryption has no length. */
 static bool is_refusal(const struct format_state *state, char type) {
     return !state->has_started && (type == 'N' || type == 'S' || type == 'G');
@@ -70,6 +104,11 @@ static enum message_found postgres_find_reply(struct format_state *state, struct
         return MESSAGE_WHOLE;
     }
     state->has_started = true;
+    if (state->flushed > 0 && type != 'A' && type != 'N') {
+        enum message_found found = find_flushed(state->flushed, bytes, message);
+        if (found == MESSAGE_WHOLE) state->flushed = 0;
+        return found;
+    }
     return find_until(type == 'A' || type == 'N' ? "AN" : "ZGW", bytes, message);
 }
 

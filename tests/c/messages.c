@@ -1,6 +1,7 @@
-/* messages FORMAT: finds messages in standard input, which comes a piece at a time, and prints one JSON line for each:
- * its length, whether it is plain, whether it subscribes, its sort, and its limit. Exit status: 0; 1 the bytes are not
- * of this protocol; 2 there is no such format. */
+/* messages FORMAT [REQUEST]: finds messages in standard input, which comes a piece at a time, and prints one JSON line
+ * for each: its length, whether it is plain, whether it subscribes, its sort, and its limit. REQUEST: a file with the
+ * request of PostgreSQL that they answer. Exit status: 0; 1 the bytes are not of this protocol; 2 there is no such
+ * format or file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,15 @@ static const struct {
     {"zookeeper-requests", &ZOOKEEPER_REQUEST_FORMAT}, {"zookeeper-replies", &ZOOKEEPER_REPLY_FORMAT},
 };
 
+static bool request_take(const char *path, struct format_state *answers) {
+    static char bytes[1 << 12];
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    postgres_answer_expect(answers, (struct span){bytes, fread(bytes, 1, sizeof bytes, file)});
+    fclose(file);
+    return true;
+}
+
 int main(int argc, char **argv) {
     static struct byte_queue queue;
     char bytes[PIECE];
@@ -25,6 +35,7 @@ int main(int argc, char **argv) {
     while (each < sizeof FORMATS / sizeof FORMATS[0] && (argc < 2 || strcmp(FORMATS[each].name, argv[1]) != 0)) each++;
     if (each == sizeof FORMATS / sizeof FORMATS[0]) return 2;
     byte_queue_begin(&queue, FORMATS[each].format);
+    if (argc > 2 && !request_take(argv[2], &queue.state)) return 2;
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, stdin)) > 0;) byte_queue_add(&queue, bytes, got);
     while (queue.count > 0) {
         const struct queued_message *message = &queue.messages[0];

@@ -103,6 +103,36 @@ def test_a_query_of_postgres_is_one_request_and_its_answer_ends_with_ready(progr
     assert messages(program, "postgres-replies", b"N" + start + told + answer) == expected
 
 
+FLUSH = typed(b"H", b"")
+PREPARE = typed(b"P", b"x\0select $1\0\0\0") + typed(b"D", b"Sx\0") + FLUSH
+PREPARED = typed(b"1", b"") + typed(b"t", b"\0\1\0\0\0\x17") + typed(b"T", b"row")
+UNKNOWN = typed(b"E", b"SERROR\0\0")
+READY = typed(b"Z", b"I")
+FLUSHED = {
+    "a statement is prepared, as by asyncpg": (PREPARE, PREPARED, len(PREPARED)),
+    "it has no rows": (PREPARE, typed(b"1", b"") + typed(b"t", b"\0\0") + typed(b"n", b""), 17),
+    "an error ends it": (PREPARE, UNKNOWN, len(UNKNOWN)),
+    "a portal is described": (typed(b"D", b"P\0") + FLUSH, typed(b"T", b"row"), 8),
+    "rows are fetched": (typed(b"E", b"\0\0\0\0\0") + FLUSH, typed(b"D", b"1") * 2 + typed(b"s", b""), 17),
+    "a Sync comes behind it": (PREPARE + typed(b"S", b""), PREPARED + READY, len(PREPARED + READY)),
+}
+
+
+@pytest.mark.parametrize("case", FLUSHED)
+def test_the_answer_to_a_flush_of_postgres_ends_with_its_last_part(program: Path, tmp_path: Path, case: str) -> None:
+    request, answer, length = FLUSHED[case]
+    (tmp_path / "request").write_bytes(request)
+    done = subprocess.run(
+        [program, "postgres-replies", tmp_path / "request"],
+        input=answer + READY,
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    lengths = [json.loads(line)["length"] for line in done.stdout.splitlines()]
+    assert lengths == [length, len(READY)]
+
+
 def command(*words: bytes) -> bytes:
     """A command of Redis, as an array of bulk strings."""
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
