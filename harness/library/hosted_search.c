@@ -238,5 +238,6 @@ void library_search_make(struct library_world *world, const struct library_setti
                                           .usual_courses = settings->protocol->usual_courses,
                                           .deviates_of = DEVIATES_OF,
                                           .horizon = HORIZON,
-                                          .has_programs = true};
+                                          .has_programs = true,
+                                          .acts_itself = settings->protocol->acts_between};
 }

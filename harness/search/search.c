@@ -122,7 +122,7 @@ static struct search_outcome schedule_play(struct search *search, const struct c
         violations_judge(search, &outcome);
     } else assert(world->reason[0]); /* without one, nothing would pass for a schedule that was played */
     outcome.played = world->reason[0] == '\0';
-    if (!outcome.fresh || !outcome.played) search->in_session = 0;
+    if (!outcome.fresh || !outcome.played || search->distrusts) search->in_session = 0;
     return outcome;
 }
 
@@ -238,6 +238,7 @@ static uint64_t session_first(const struct search_settings *settings, uint64_t s
 
 static void session_begin(struct search *search, uint64_t session) {
     search->in_session = 0;
+    search->distrusts = false;
     if (search->settings->strategy == STRATEGY_NOVELTY) novelty_free(&search->novelty);
     if (!search->world->has_programs) return;
     search->situations = (struct situations){.spares_store = search->settings->budget.spares_store};
@@ -290,6 +291,7 @@ static void found_keep(struct search *search, struct search_outcome *outcome, ui
     search->world->operations->keep(search->world);
     if (search->world->has_programs && !search->settings->keep_going && !is_repeated(search)) {
         search->violated = false;
+        search->distrusts = search->world->acts_itself;
         unrepeated_add(&search->tally, outcome, number);
         return;
     }

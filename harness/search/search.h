@@ -76,7 +76,8 @@ struct search {
     bool notes;                   /* those of the schedule that runs are noted */
     bool aims;                    /* situations are known to this session */
     uint64_t in_session;          /* schedules that the programs have played; 0: the next one begins with new ones */
-    uint64_t commands_before;     /* that servers had executed before the first schedule */
+    bool distrusts; /* new programs did not show what was found: each further schedule of the session has new ones */
+    uint64_t commands_before; /* that servers had executed before the first schedule */
     struct search_tally tally;
     struct schedule schedule; /* the last one that was run: its workload, and what took effect of its deviations */
     uint32_t faults;          /* that struck in it */

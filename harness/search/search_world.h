@@ -120,13 +120,14 @@ struct search_world {
     int exchange_aim_count;
     const struct portfolio_turn *portfolio;
     int portfolio_turns;
-    int deviates_of;      /* STRATEGY_UNIFORM draws one of so many steps; the others are the usual ones */
-    int usual_courses;    /* run before a search, to measure the horizon and to note situations; 0: none */
-    uint64_t horizon;     /* steps of a schedule, about, if no usual course measures it */
-    bool rehearses;       /* one more schedule comes before these */
-    bool ends_quiet;      /* schedules end with CHOICE_QUIET: liveness is judged */
-    bool has_programs;    /* which outlive a schedule: sessions are counted, and what was found is repeated anew */
-    bool lease_of_object; /* an acquire has the lease that the first one of its lock object had */
+    int deviates_of;   /* STRATEGY_UNIFORM draws one of so many steps; the others are the usual ones */
+    int usual_courses; /* run before a search, to measure the horizon and to note situations; 0: none */
+    uint64_t horizon;  /* steps of a schedule, about, if no usual course measures it */
+    bool rehearses;    /* one more schedule comes before these */
+    bool ends_quiet;   /* schedules end with CHOICE_QUIET: liveness is judged */
+    bool has_programs; /* which outlive a schedule: sessions are counted, and what was found is repeated anew */
+    bool acts_itself;  /* programs do something between schedules, so what they did before may matter to the next one */
+    bool lease_of_object;       /* an acquire has the lease that the first one of its lock object had */
     char reason[SEARCH_REASON]; /* why a schedule could not be played; empty: it could */
 };
 
