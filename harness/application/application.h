@@ -103,6 +103,7 @@ struct application {
     json_t *document; /* owned */
     const char *name, *ready;
     int instances, jobs;                 /* `jobs`: that can run at a time, as clients behind the instances */
+    int64_t lasts_ms;                    /* a schedule goes on for so long at least */
     const char *starts[LIBRARY_CLIENTS]; /* the program of each instance, the latest one of each job */
     int ports[LIBRARY_CLIENTS];          /* at which it listens */
     struct application_request requests[APPLICATION_REQUESTS];

@@ -168,7 +168,6 @@ static bool data_reset(struct library_world *world) {
     return resets_make(world);
 }
 
-/* Requests before the first schedule open connections and load code, so that later schedules are like it. */
 static bool request_alone_failed(struct library_world *world, int number, const char *name, int status) {
     const char *lacked = what_it_lacked(world, number);
     if (application_of(world)->control_ended[number])
@@ -183,6 +182,23 @@ static bool request_alone_failed(struct library_world *world, int number, const 
                            status < ANSWERED_FROM ? ": what follows is not HTTP/1.1, and not followed" : "", lacked);
 }
 
+/* A server is told the text of the request. False: `reason`, of SERVER_REASON bytes. */
+static bool server_tell(struct library_world *world, const struct application_request *request, char *reason) {
+    static char text[REQUEST_TEXT];
+    struct text_writer writer = {text, 0, sizeof text};
+    struct library_server *server = &world->servers[request->node];
+    filled_add(&writer, request->text, application_of(world)->asked);
+    return server->kind->ask(server, text, NULL, NULL, reason);
+}
+
+/* What requests have begun goes on before the data are brought back: in a schedule nobody has to do with it. */
+static bool alone_end(struct library_world *world) {
+    int64_t lasts_ns = application_of(world)->lasts_ms * CLOCK_NS_PER_MS;
+    if (lasts_ns > 0 && !library_drain_until(world, shared_page_mono_ns(world->page) + lasts_ns, false)) return false;
+    return data_reset(world);
+}
+
+/* Requests before the first schedule open connections and load code, so that later schedules are like it. */
 static bool instance_warm_up(struct library_world *world, int number) {
     struct application *application = application_of(world);
     for (int each = 0; each < application->request_count; each++) {
@@ -200,7 +216,23 @@ static bool instance_warm_up(struct library_world *world, int number) {
             return request_alone_failed(world, number, request->name, status);
         if (status < REFUSED_FROM && !application_models_try(world, request, &application->control_answers[number]))
             return false;
-        if (!data_reset(world)) return false;
+        if (!alone_end(world)) return false;
+    }
+    return true;
+}
+
+/* Any instance may take what a server was told. */
+static bool servers_warm_up(struct library_world *world) {
+    struct application *application = application_of(world);
+    char reason[SERVER_REASON];
+    for (int each = 0; each < application->request_count; each++) {
+        const struct application_request *request = &application->requests[each];
+        if (request->way != REQUEST_SERVER) continue;
+        application->asked++;
+        if (!server_tell(world, request, reason))
+            return application_is_wrong(world, "the request %.40s: '%.60s': %.100s", request->name, request->text,
+                                        reason);
+        if (!alone_end(world)) return false;
     }
     return true;
 }
@@ -224,7 +256,7 @@ static bool jobs_warm_up(struct library_world *world) {
         if (application->exits[number] != 0)
             return library_give_up(world, "instance %d, the request %s, alone, ended with status %d", number + 1,
                                    request->name, application->exits[number]);
-        if (!data_reset(world)) return false;
+        if (!alone_end(world)) return false;
     }
     return true;
 }
@@ -294,7 +326,7 @@ bool application_begun(struct library_world *world, uint64_t seed) {
         application_wire_begin(&application->wire);
         for (int number = 0; number < application->instances; number++)
             if (!instance_warm_up(world, number)) return false;
-        if (!jobs_warm_up(world)) return false;
+        if (!servers_warm_up(world) || !jobs_warm_up(world)) return false;
         application_rules_judge(&application->wire.record, &application->warnings);
         warnings_aim(world);
         json_decref(application->alone);
@@ -367,12 +399,8 @@ static void answer_add(struct library_world *world, int client, int thread, enum
 }
 
 static bool server_ask(struct library_world *world, int client, int thread, const struct application_request *request) {
-    static char text[REQUEST_TEXT];
-    struct text_writer writer = {text, 0, sizeof text};
-    struct library_server *server = &world->servers[request->node];
     char reason[SERVER_REASON];
-    filled_add(&writer, request->text, application_of(world)->asked);
-    bool good = server->kind->ask(server, text, NULL, NULL, reason);
+    bool good = server_tell(world, request, reason);
     answer_add(world, client, thread, good ? OUTCOME_OK : OUTCOME_REFUSED, good ? "" : reason);
     return true;
 }

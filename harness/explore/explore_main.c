@@ -231,9 +231,12 @@ static bool application_take(struct explore_arguments *arguments) {
     char reason[SEARCH_REASON];
     arguments->adapter.protocol = &APPLICATION_PROTOCOL;
     arguments->adapter.application = &application;
-    if (application_read(&application, arguments->app, reason)) return true;
-    fprintf(stderr, "explore: %s\n", reason);
-    return false;
+    if (!application_read(&application, arguments->app, reason)) {
+        fprintf(stderr, "explore: %s\n", reason);
+        return false;
+    }
+    arguments->adapter.lasts_ms = application.lasts_ms;
+    return true;
 }
 
 int main(int argc, char **argv) {

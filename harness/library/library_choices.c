@@ -56,17 +56,22 @@ static int64_t longest_work_ms(const struct workload *workload) {
     return longest_ms;
 }
 
+/* How long a schedule may go on; `done`: when every call was answered, and only timers are left. */
+static int64_t schedule_limit_ms(const struct library_world *world, bool done) {
+    const struct library_settings *settings = &world->settings;
+    if (done) return settings->lasts_ms;
+    return LEASES_MOST * settings->lease_ms + settings->lasts_ms + longest_work_ms(&world->workload);
+}
+
 int library_choices(struct search_world *search, struct choice *choices) {
     struct library_world *world = (struct library_world *)search;
     int count = 0;
     for (int client = 0; client < LIBRARY_CLIENTS; client++) count = client_choices(world, client, choices, count);
     if (count > 0) return count;
-    int64_t limit_ms = LEASES_MOST * world->settings.lease_ms + longest_work_ms(&world->workload);
-    int64_t until_ns = world->began_ns + limit_ms * CLOCK_NS_PER_MS;
-    bool late = library_next_ns(world) > until_ns;
-    if (is_done(world)) return 0;
-    if (late) {
-        world->stopped = true;
+    bool done = is_done(world);
+    int64_t until_ns = world->began_ns + schedule_limit_ms(world, done) * CLOCK_NS_PER_MS;
+    if (library_next_ns(world) > until_ns) {
+        world->stopped = !done;
         return 0;
     }
     choices[0] = (struct choice){.kind = CHOICE_CLOCK};

@@ -79,6 +79,7 @@ struct library_settings {
     const char *program;             /* the adapter's path */
     const char *directory;           /* for sockets and logs */
     int64_t lease_ms;
+    int64_t lasts_ms; /* a schedule goes on for so long at least, while programs have something to do */
     int permits, nodes;
     uint64_t seed; /* of the search: programs start with it */
     const struct server_kind *services[LIBRARY_NODES];

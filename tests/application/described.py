@@ -86,6 +86,26 @@ http = "POST /"
 redis = "HVALS none"
 empty = true
 """
+TICKER = """
+[app]
+command = [{python}, "{services}/ticker.py"]
+ready = "GET /"
+lease = "1s"
+lasts = "7s"
+environment = {{ MODE = "{mode}", REDIS_URL = "{{redis}}", PORT = "{{port}}" }}
+[servers]
+redis = {{}}
+[[request]]
+name = "ask"
+redis = "SET asked yes"
+times = 1
+[[check]]
+redis = "EVAL 'local most = 0 for _, n in ipairs(redis.call(\\"HVALS\\", \\"ticks\\")) do most = math.max(most, n) end return most' 0"
+at_most = 1
+[[check]]
+redis = "EVAL 'return redis.call(\\"HLEN\\", \\"ticks\\")' 0"
+at_least = "ask.ok"
+"""
 
 
 def described(directory: Path, text: str, mode: str, *changes: tuple[str, str]) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstorm.servers.services import missing
-from tests.application.described import COUNTED, CREDITS, NIGHTLY, VALUE, WORKERS, described, searched
+from tests.application.described import COUNTED, CREDITS, NIGHTLY, TICKER, VALUE, WORKERS, described, searched
 from tests.helpers.support import lockstorm
 
 pytestmark = pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}")
@@ -134,3 +134,21 @@ def test_a_job_of_a_queue_is_done_twice_or_once(tmp_path: Path) -> None:
     assert wrong.exit == 1 and wrong.found and "job: " in wrong.sentence
     right = searched(described(tmp_path, WORKERS, "pop", once, checks), schedules=40)
     assert right.exit == 0, right.sentence
+
+
+@pytest.mark.lengthy("searches some tens of schedules of a service")
+def test_what_a_service_does_by_its_timers_belongs_to_a_schedule_that_lasts(tmp_path: Path) -> None:
+    wrong = searched(described(tmp_path, TICKER, "each"), schedules=5)
+    assert wrong.exit == 1 and "is 2, and 1 = at most 1 was right" in wrong.sentence
+    right = searched(described(tmp_path, TICKER, "one"), schedules=10)
+    assert right.exit == 0, right.sentence
+    assert right.steps > 10 * 10, "messages of timers are steps of the schedule"
+
+
+@pytest.mark.lengthy("searches some schedules of a service, each with new instances")
+def test_a_service_that_depends_on_earlier_schedules_is_started_anew_for_each(tmp_path: Path) -> None:
+    """What its memory has kept from an earlier schedule is no violation. From then on there is nothing to keep."""
+    result = searched(described(tmp_path, TICKER, "later"), schedules=8)
+    assert result.exit == 3 and result.unrepeated == 1 and result.found is None, result.sentence
+    assert "did not violate it again with programs that were started for it alone" in result.sentence
+    assert result.sessions and result.sessions > 5

@@ -2,7 +2,7 @@
 which servers it uses, what is sent to it, and what must be so at the end."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,10 +24,11 @@ PLACE = re.compile(r"\{([a-z_]+)\}")
 COUNTS = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\.([A-Za-z_]+)")
 COUNTED = ("ok", "refused", "unknown", "asked")
 LEASE_USUAL_MS, LEASE_MOST_MS = 10_000, 10_000_000
+LASTS_MOST_MS = 600_000  # application_file.c
 KEYS = {
     "": ("app", "servers", "reset", "request", "check", "locks"),
     "locks": ("keys", "lists", "not_locks", "tables", "scripts"),
-    "app": ("name", "command", "instances", "ready", "directory", "environment", "lease"),
+    "app": ("name", "command", "instances", "ready", "directory", "environment", "lease", "lasts"),
     "servers": ("redis", "postgres"),
     "servers.redis": (),
     "servers.postgres": ("setup", "database", "user"),
@@ -106,6 +107,7 @@ class Application:
     directory: Path
     environment: Mapping[str, str]
     lease_ms: int  # the longest of its locks
+    lasts_ms: int  # a schedule goes on for so long at least, for what instances do by themselves
     services: tuple[Service, ...]
     database: Database = field(default_factory=Database)
     resets: tuple[Asked, ...] = ()
@@ -139,6 +141,7 @@ def read_application(file: Path) -> Application:
             "{port} is missing: each instance listens on a port of its own, which the command or "
             "the environment has to hand to it",
         )
+    lease_ms = app.duration_ms("lease", 1, LEASE_MOST_MS) or LEASE_USUAL_MS
     return Application(
         file=file,
         name=app.text("name") or file.absolute().parent.name,
@@ -147,7 +150,8 @@ def read_application(file: Path) -> Application:
         ready=_ready(app),
         directory=(file.parent / (app.text("directory") or ".")).absolute(),
         environment=environment,
-        lease_ms=app.duration_ms("lease", 1, LEASE_MOST_MS) or LEASE_USUAL_MS,
+        lease_ms=lease_ms,
+        lasts_ms=_lasts_ms(app, lease_ms, requests),
         services=services,
         database=_database(servers, file) if "postgres" in services else Database(),
         resets=_resets(top.table("reset"), services),
@@ -187,6 +191,14 @@ def _check_places(table: TomlTable, key: str, text: str, known: tuple[str, ...])
             raise table.error(
                 key, f"{{{name}}} is not known here: there are {', '.join(f'{{{each}}}' for each in known)}"
             )
+
+
+def _lasts_ms(app: TomlTable, lease_ms: int, requests: Iterable[RequestChoice]) -> int:
+    """Nobody answers what is sent to a server: an instance takes it when it looks there, which may be after a lease."""
+    lasts_ms = app.duration_ms("lasts", 0, LASTS_MOST_MS)
+    if lasts_ms is not None:
+        return lasts_ms
+    return min(lease_ms, LASTS_MOST_MS) if any(each.asked for each in requests) else 0
 
 
 def _ready(app: TomlTable) -> str:

@@ -96,6 +96,7 @@ def _document(
     return {
         "name": application.name,
         "ready": application.ready,
+        "lasts_ms": application.lasts_ms,
         "instances": instances,
         "requests": [request(each) for each in application.requests],
         "checks": [check(each) for each in application.checks],
