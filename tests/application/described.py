@@ -100,7 +100,8 @@ name = "ask"
 redis = "SET asked yes"
 times = 1
 [[check]]
-redis = "EVAL 'local most = 0 for _, n in ipairs(redis.call(\\"HVALS\\", \\"ticks\\")) do most = math.max(most, n) end return most' 0"
+redis = "EVAL 'local n = 0 for _, v in ipairs(redis.call(\\"HVALS\\", \\"ticks\\")) \
+do n = math.max(n, v) end return n' 0"
 at_most = 1
 [[check]]
 redis = "EVAL 'return redis.call(\\"HLEN\\", \\"ticks\\")' 0"
