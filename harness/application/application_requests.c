@@ -168,6 +168,12 @@ static bool data_reset(struct library_world *world) {
     return resets_make(world);
 }
 
+/* The work under a lock lasts as long as its lease, at most; what a request does besides takes no longer. */
+static int64_t warm_up_limit_ms(const struct library_world *world) {
+    int64_t leases_ms = 2 * world->settings.lease_ms;
+    return leases_ms > WARM_UP_LIMIT_MS ? leases_ms : WARM_UP_LIMIT_MS;
+}
+
 static bool request_alone_failed(struct library_world *world, int number, const char *name, int status) {
     const char *lacked = what_it_lacked(world, number);
     if (application_of(world)->control_ended[number])
@@ -177,7 +183,7 @@ static bool request_alone_failed(struct library_world *world, int number, const 
                                number + 1, name, lacked);
     if (status == 0)
         return library_give_up(world, "instance %d did not answer the request %s, alone, within %d s of its time%s",
-                               number + 1, name, (int)(WARM_UP_LIMIT_MS / 1000), lacked);
+                               number + 1, name, (int)(warm_up_limit_ms(world) / 1000), lacked);
     return library_give_up(world, "instance %d answered the request %s, alone, with %d%s%s", number + 1, name, status,
                            status < ANSWERED_FROM ? ": what follows is not HTTP/1.1, and not followed" : "", lacked);
 }
@@ -209,7 +215,7 @@ static bool instance_warm_up(struct library_world *world, int number) {
         if (!control_begin(world, number, text))
             return library_give_up(world, "instance %d takes no connection on port %d", number + 1,
                                    application->ports[number]);
-        int status = control_await(world, number, WARM_UP_LIMIT_MS);
+        int status = control_await(world, number, warm_up_limit_ms(world));
         application_wire_answered(&application->wire, number, 0);
         if (world->search.reason[0]) return false;
         if (status < ANSWERED_FROM || status >= FAILED_FROM)

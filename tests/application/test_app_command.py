@@ -22,7 +22,7 @@ NEEDS = {
     "go.mod": "module example.org/shop\nrequire github.com/redis/go-redis/v9\nrequire github.com/jackc/pgx/v5\n",
 }
 COMMANDS = {
-    "pom.xml": "target/shop.jar",
+    "pom.xml": "target/shop-1.jar",
     "package.json": "shop.js",
     "manage.py": "runserver",
     "pyproject.toml": "uvicorn",
@@ -50,6 +50,23 @@ def test_only_the_servers_that_are_used_are_written(tmp_path: Path) -> None:
     values = tomllib.loads(starter_application(tmp_path).text)
     assert values["servers"] == {"redis": {}}
     assert values["app"]["environment"] == {"PORT": "{port}", "REDIS_URL": "{redis}"}
+
+
+@pytest.mark.parametrize(
+    ("added", "archive", "ready"),
+    [
+        ("", "target/shop-1.jar", None),
+        ("<build><finalName>store</finalName></build>", "target/store.jar", None),
+        ("<artifactId>spring-boot-starter-actuator</artifactId>", "target/shop-1.jar", "GET /actuator/health"),
+    ],
+)
+def test_a_spring_boot_service_is_started_as_maven_packs_it(
+    tmp_path: Path, added: str, archive: str, ready: str | None
+) -> None:
+    (tmp_path / "pom.xml").write_text(NEEDS["pom.xml"].replace("</project>", f"{added}</project>"))
+    app = tomllib.loads(starter_application(tmp_path).text)["app"]
+    assert archive in app["command"]
+    assert app.get("ready") == ready
 
 
 def test_a_directory_with_nothing_in_it_is_refused(tmp_path: Path) -> None:
