@@ -38,7 +38,7 @@ public class RequestWorker {
         }));
     }
 
-    /** The database refuses the second answer, whoever holds the lock. */
+    /** The database refuses a second answer, also to the holder of the lock. */
     @PostMapping("/requests/answered-once")
     public void answeredOnce() throws InterruptedException {
         underTheLock(() -> transactions.executeWithoutResult(status -> {
