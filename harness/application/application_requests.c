@@ -253,12 +253,12 @@ static bool jobs_warm_up(struct library_world *world) {
         application_wire_asked(&application->wire, number, 0, request->name);
         if (!application_job_start(world, number, request, ++application->asked)) return false;
         world->clients[number].control = 1;
-        bool is_over = library_drain(world, number, WARM_UP_LIMIT_MS);
+        bool is_over = library_drain(world, number, warm_up_limit_ms(world));
         application_wire_answered(&application->wire, number, 0);
         if (world->search.reason[0]) return false;
         if (!is_over)
             return library_give_up(world, "instance %d, the request %s, alone, did not end within %d s of its time",
-                                   number + 1, request->name, (int)(WARM_UP_LIMIT_MS / 1000));
+                                   number + 1, request->name, (int)(warm_up_limit_ms(world) / 1000));
         if (application->exits[number] != 0)
             return library_give_up(world, "instance %d, the request %s, alone, ended with status %d", number + 1,
                                    request->name, application->exits[number]);
