@@ -110,6 +110,7 @@ struct application {
     struct application_check checks[APPLICATION_CHECKS];
     struct application_reset resets[APPLICATION_RESETS];
     int request_count, check_count, reset_count;
+    int64_t timers_ms; /* the period of their timers; 0: they have none */
 
     struct http_exchange exchanges[LIBRARY_CLIENTS][WORKLOAD_THREADS]; /* of requests that are under way */
     struct http_exchange control[LIBRARY_CLIENTS];                     /* of what is no call of a schedule */

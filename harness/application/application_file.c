@@ -4,7 +4,8 @@
 
 #include "harness/application/application.h"
 
-/* {"name": text, "ready": target or "", "lasts_ms": N, "instances": [{"start": path, "port": N}],
+/* {"name": text, "ready": target or "", "lasts_ms": N, "timers_ms": N,
+ *  "instances": [{"start": path, "port": N}],
  *  "requests": [{"name", "times", "method", "target", "head", "body"} or {"name", "times", "node", "text"} or
  *               {"name", "times", "start": path}],
  *  "checks": [{"kind": "equals|least|most|text|empty", "node": N, "text": ..., "right": ...} or
@@ -23,7 +24,7 @@ struct file_reader {
     bool good;
 };
 
-enum { LASTS_MOST_MS = 600000 };
+enum { LASTS_MOST_MS = 600000, TIMERS_MOST_MS = 600000 };
 
 static const char *const CHECKS[] = {"equals", "least", "most", "text", "empty", "model", NULL};
 static const char *const EFFECTS[] = {"none", "reads", "adds", "writes", NULL};
@@ -172,6 +173,7 @@ bool application_read(struct application *application, const char *path, char *r
     application->name = file_text(&reader, application->document, "name");
     application->ready = file_text(&reader, application->document, "ready");
     application->lasts_ms = file_number(&reader, application->document, "lasts_ms", 0, LASTS_MOST_MS);
+    application->timers_ms = file_number(&reader, application->document, "timers_ms", 0, TIMERS_MOST_MS);
     lists_read(&reader, application);
     if (application->jobs > LIBRARY_CLIENTS - application->instances)
         application->jobs = LIBRARY_CLIENTS - application->instances;

@@ -236,6 +236,7 @@ static bool application_take(struct explore_arguments *arguments) {
         return false;
     }
     arguments->adapter.lasts_ms = application.lasts_ms;
+    arguments->adapter.timers_ms = application.timers_ms;
     return true;
 }
 

@@ -172,10 +172,13 @@ static void clients_renew(struct library_world *world) {
 }
 
 /* A schedule begins at a whole second, in which every earlier lease is over. Until then the programs rest: a runtime
- * that has just started, or has just forgotten, looks after its threads more often than one that has nothing to do. */
+ * that has just started, or has just forgotten, looks after its threads more often than one that has nothing to do.
+ * Where their timers have a period, all schedules of a session, and the first of any other, begin at the same moment of
+ * it: what was found in a session would not happen again with new programs otherwise. */
 static bool clients_rest(struct library_world *world) {
-    int64_t at_ns = shared_page_mono_ns(world->page) + REST_MS * CLOCK_NS_PER_MS;
-    at_ns = (at_ns / CLOCK_NS_PER_S + 1) * CLOCK_NS_PER_S;
+    int64_t period_ns = world->settings.timers_ms > 0 ? world->settings.timers_ms * CLOCK_NS_PER_MS : CLOCK_NS_PER_S;
+    int64_t at_ns = shared_page_mono_ns(world->page) + REST_MS * CLOCK_NS_PER_MS - SESSION_NS;
+    at_ns = SESSION_NS + (at_ns / period_ns + 1) * period_ns;
     return library_drain_until(world, at_ns, false);
 }
 

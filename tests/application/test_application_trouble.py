@@ -51,6 +51,7 @@ WRONG = {  # what is replaced, by what, and words of the message
     "writes": (CHECK, '[[check]]\nmodel = "register"\nwrites = ["consume"]', "consume has to write {number}"),
     "answer": (CHECK, COUNTER + 'add = { consume = 1 }\nanswer = "a..b"', ":17: answer 'a..b' has to be a key"),
     "sent": ("times = 3", JOB, "job has no answer: a model judges requests with http"),
+    "timers": ('"GET /health"', '"GET /health"\ntimers = "10ms"', ":5: timers"),
     "reset": ("[[request]]", '[reset]\nmysql = "x"\n[[request]]', "unknown key 'mysql' in [reset]"),
 }
 

@@ -24,11 +24,11 @@ PLACE = re.compile(r"\{([a-z_]+)\}")
 COUNTS = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\.([A-Za-z_]+)")
 COUNTED = ("ok", "refused", "unknown", "asked")
 LEASE_USUAL_MS, LEASE_MOST_MS = 10_000, 10_000_000
-LASTS_MOST_MS = 600_000  # application_file.c
+LASTS_MOST_MS = TIMERS_MOST_MS = 600_000  # application_file.c
 KEYS = {
     "": ("app", "servers", "reset", "request", "check", "locks"),
     "locks": ("keys", "lists", "not_locks", "tables", "scripts"),
-    "app": ("name", "command", "instances", "ready", "directory", "environment", "lease", "lasts"),
+    "app": ("name", "command", "instances", "ready", "directory", "environment", "lease", "lasts", "timers"),
     "servers": ("redis", "postgres"),
     "servers.redis": (),
     "servers.postgres": ("setup", "database", "user"),
@@ -108,6 +108,7 @@ class Application:
     environment: Mapping[str, str]
     lease_ms: int  # the longest of its locks
     lasts_ms: int  # a schedule goes on for so long at least, for what instances do by themselves
+    timers_ms: int  # the period of its timers; 0: it has none
     services: tuple[Service, ...]
     database: Database = field(default_factory=Database)
     resets: tuple[Asked, ...] = ()
@@ -152,6 +153,7 @@ def read_application(file: Path) -> Application:
         environment=environment,
         lease_ms=lease_ms,
         lasts_ms=_lasts_ms(app, lease_ms, requests),
+        timers_ms=app.duration_ms("timers", 1000, TIMERS_MOST_MS) or 0,
         services=services,
         database=_database(servers, file) if "postgres" in services else Database(),
         resets=_resets(top.table("reset"), services),

@@ -97,6 +97,7 @@ def _document(
         "name": application.name,
         "ready": application.ready,
         "lasts_ms": application.lasts_ms,
+        "timers_ms": application.timers_ms,
         "instances": instances,
         "requests": [request(each) for each in application.requests],
         "checks": [check(each) for each in application.checks],
