@@ -1,0 +1,1 @@
+CREATE TABLE sent (id serial PRIMARY KEY, mail int NOT NULL);
