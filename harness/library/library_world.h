@@ -79,7 +79,7 @@ struct library_settings {
     const char *program;             /* the adapter's path */
     const char *directory;           /* for sockets and logs */
     int64_t lease_ms;
-    int64_t lasts_ms; /* a schedule goes on for so long at least, while programs have something to do */
+    int64_t lasts_ms;  /* a schedule goes on for so long at least, while programs have something to do */
     int64_t timers_ms; /* schedules begin at a multiple of it, since the start of the session; 0: at a whole second */
     int permits, nodes;
     uint64_t seed; /* of the search: programs start with it */
