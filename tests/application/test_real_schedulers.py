@@ -1,6 +1,7 @@
 """Schedulers as they are published (docs/examples/applications-real): what was found in them is found again, and not
 where it was repaired."""
 
+import fcntl
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,9 +11,10 @@ import pytest
 from lockstorm.base import paths
 from lockstorm.servers.services import missing
 from tests.application.described import searched
-from tests.helpers.support import lockstorm
+from tests.helpers.support import ENVIRONMENT, lockstorm
 
 EXAMPLES = paths.ROOT / "docs" / "examples" / "applications-real"
+INSTALLED = paths.ROOT / "build" / "applications"
 pytestmark = [
     pytest.mark.skipif(bool(missing("postgres")), reason=f"not installed: {missing('postgres')}"),
     pytest.mark.slow("fetches a scheduler, and plays it", seconds=60),
@@ -28,14 +30,25 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     """Installs a release unless it is there, and replays a schedule with it: exit status and output."""
 
     def played(name: str, release: str, schedule: str, **environment: str) -> tuple[int, str]:
-        if not (paths.ROOT / "build" / "applications" / f"{name}-{release}").is_dir():
-            subprocess.run([EXAMPLES / name / "install", release], check=True, timeout=550)
-        for key, value in {name.upper(): release, **environment}.items():
-            monkeypatch.setenv(key, value)
-        done = lockstorm("replay", str(EXAMPLES / name / schedule))
+        install_once(name, release)
+        chosen = {name.upper(): release, **environment}
+        for key, value in chosen.items():
+            monkeypatch.setenv(key, value)  # for searches in this process
+        done = lockstorm("replay", str(EXAMPLES / name / schedule), env={**ENVIRONMENT, **chosen})
         return done.returncode, done.stdout
 
     return played
+
+
+def install_once(name: str, release: str) -> None:
+    """Of two workers one installs, and the other one waits."""
+    INSTALLED.mkdir(parents=True, exist_ok=True)
+    done = INSTALLED / f"{name}-{release}.done"
+    with (INSTALLED / f"{name}-{release}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            subprocess.run([EXAMPLES / name / "install", release], check=True, timeout=550)
+            done.touch()
 
 
 def test_a_published_bug_of_pgqueuer_is_shown_by_the_old_release_and_not_by_the_new(play: Play) -> None:
