@@ -113,7 +113,7 @@ static bool instance_is_ready(struct library_world *world, int number) {
     return status >= ANSWERED_FROM && status < REFUSED_FROM;
 }
 
-/* " it was refused ...": what an instance that does not work has lacked, or nothing. */
+/* "; it wanted to connect to ...": what an instance that does not work has lacked, or nothing. */
 static const char *what_it_lacked(const struct library_world *world, int number) {
     static char text[STRANGER_TEXT];
     hosted_stranger_describe(&world->clients[number].program, text);

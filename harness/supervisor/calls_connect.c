@@ -64,12 +64,17 @@ static bool is_service_socket(const union internet_address *address) {
            (strncmp(path, "/run/", 5) == 0 || strncmp(path, "/var/run/", 9) == 0 || strstr(path, "/.s.PGSQL."));
 }
 
+static bool is_own_machine(union internet_address *address, size_t length) {
+    bool is_six = address->any.sa_family == AF_INET6;
+    return loopback_port(address, length) || (is_six && IN6_IS_ADDR_LOOPBACK(&address->six.sin6_addr));
+}
+
 /* Port 0 of a datagram socket is how the C library asks which of its addresses it would use. */
-static bool may_connect(const struct supervisor *supervisor, const union internet_address *address, size_t length) {
+static bool may_connect(const struct supervisor *supervisor, union internet_address *address, size_t length) {
     if (!is_internet(address, length)) return !is_service_socket(address);
     uint16_t port = internet_port(address);
     for (int each = 0; each < supervisor->listen_count; each++)
-        if (supervisor->listens[each] == port) return true;
+        if (supervisor->listens[each] == port) return is_own_machine(address, length);
     return port == 0;
 }
 
@@ -94,11 +99,13 @@ static void stranger_note(struct supervisor *supervisor, const union internet_ad
 void on_connect(const struct program_call *call) {
     struct supervisor *supervisor = call->supervisor;
     union internet_address address = {0};
-    size_t length = (size_t)call->arguments[2];
+    /* The kernel takes longer ones, too: many programs name the size of a sockaddr_storage. The last byte stays NUL. */
+    uint64_t named = call->arguments[2];
+    size_t length = named < sizeof address ? (size_t)named : sizeof address - 1;
     bool matters = supervisor->route_count > 0 || supervisor->is_closed;
-    bool fits = matters && length >= sizeof address.any.sa_family && length < sizeof address;
     in_port_t *port = NULL;
-    if (!fits || !program_read(call->process, call->arguments[1], &address, length)) {
+    if (!matters || length < sizeof address.any.sa_family ||
+        !program_read(call->process, call->arguments[1], &address, length)) {
         supervisor_pass(call);
         return;
     }
@@ -115,7 +122,7 @@ void on_connect(const struct program_call *call) {
     }
 }
 
-/* A socket that was not bound gets its port only now, and is not known: nobody is told of such a one. */
+/* The port of a socket that was not bound is chosen in this call, and is not noted. */
 void on_listen(const struct program_call *call) {
     struct supervisor *supervisor = call->supervisor;
     union internet_address address = {0};

@@ -108,6 +108,7 @@ def test_what_cannot_be_asked_has_no_verdict(tmp_path: Path, case: str) -> None:
 UNFOLLOWED = {
     "tls": "a program speaks TLS to it, which is not followed",
     "stranger": "it wanted to connect to 127.0.0.1:27017, where no server of its file is",
+    "padded": "it wanted to connect to 127.0.0.1:27017, where no server of its file is",
     "local": "it wanted to connect to /run/postgresql/.s.PGSQL.5432",
     "upgrade": "instance 1 answered the request ask, alone, with 101: what follows is not HTTP/1.1",
     "other": "instance 1 ended the connection of the request ask, alone, without an answer in HTTP/1.1",

@@ -1,7 +1,9 @@
 """A service that does, by $MODE, what lockstorm does not follow. `itself`: it asks itself, and Redis."""
 
+import ctypes
 import os
 import socket
+import struct
 import sys
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,11 +22,21 @@ def ask_itself() -> None:
     redis.Redis.from_url(os.environ["REDIS_URL"]).ping()
 
 
+def connect_padded(port: int) -> None:
+    """Names the length of a sockaddr_storage, as programs in C often do."""
+    address = struct.pack("=HH4s", socket.AF_INET, socket.htons(port), bytes([127, 0, 0, 1])).ljust(128, b"\0")
+    with socket.socket() as link:
+        if ctypes.CDLL(None).connect(link.fileno(), address, len(address)):
+            raise ConnectionRefusedError
+
+
 def ask_servers() -> None:
     if MODE == "tls":
         redis.Redis.from_url(os.environ["REDIS_URL"].replace("redis:", "rediss:"), ssl_cert_reqs="none").ping()
     elif MODE == "stranger":
         socket.create_connection(("127.0.0.1", 27017)).sendall(b"hello")
+    elif MODE == "padded":
+        connect_padded(27017)
     elif MODE == "local":
         socket.socket(socket.AF_UNIX).connect(SOCKET)
     elif MODE == "itself":
